@@ -13,13 +13,11 @@ import { limit } from "../locks/release.js";
 import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import { isWhole, leaseOfTries } from "./group-lease.js";
+import { pauseAfter } from "./lost-round.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
 import { isUnresponsive, type Member, type Members } from "./members.js";
 import { assertNotItself } from "./namesakes.js";
-
-/** Milliseconds of the longest pause after a lost round: two calls must not go on refusing each other. */
-const LONGEST_PAUSE = 16;
 
 export class AllOrNone {
   readonly #members: Members;
@@ -36,6 +34,8 @@ export class AllOrNone {
   /** The call has failed: a later grant of a member is given back. */
   #over = false;
   #round = 0;
+  /** Milliseconds that the last round took. */
+  #roundTime = 0;
   /** Whether the `waiting` event was sent. */
   #announced = false;
 
@@ -103,7 +103,8 @@ export class AllOrNone {
       awaited = this.#standIn(refused);
       if (again) {
         this.#members.engine.arbiter.lost(this.#contestant);
-        await this.#wait.park(Math.min(this.#left, this.#pause()));
+        const pause = pauseAfter(this.#round, this.#roundTime, this.#members.random());
+        await this.#wait.park(Math.min(this.#left, pause));
       }
     }
   }
@@ -147,7 +148,9 @@ export class AllOrNone {
       const within = Math.min(runner.commandTimeout, left);
       return this.#take(request, (call) => engine.once(call, within));
     });
+    const begun = this.#members.clock.mono();
     const results = await this.#wait.during(Promise.allSettled(tries));
+    this.#roundTime = this.#members.clock.mono() - begun;
     const refused = others[results.findIndex(isRefusal)];
     if (refused && this.#request.wait > 0) this.#announce();
     for (const result of results) {
@@ -192,10 +195,6 @@ export class AllOrNone {
   /** The member to wait for: with both sides of one lock as members the write side, since a reader is refused the write side. */
   #standIn(refused: MemberRequest): MemberRequest {
     return this.#requests.find(({ member }) => member.key === refused.member.key) as MemberRequest;
-  }
-
-  #pause(): number {
-    return this.#members.random() * Math.min(LONGEST_PAUSE, 2 ** this.#round);
   }
 
   #late(): false {

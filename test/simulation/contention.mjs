@@ -9,6 +9,7 @@ import { bundle } from "./run.mjs";
 
 const GOOD = { least: 0.1, most: 0.2, late: 0, latest: 0 };
 const MIXED = { least: 0.1, most: 1, late: 0.01, latest: 20 };
+const FAR = { least: 5, most: 10, late: 0, latest: 0 };
 const each = (processes, workers) => Array.from({ length: processes }, () => workers);
 
 const LOADS = {
@@ -18,6 +19,8 @@ const LOADS = {
   "12 processes": { workers: each(12, 1), hold: 1, weather: GOOD, drops: 0 },
   "4 x 8": { workers: each(4, 8), hold: 1, weather: GOOD, drops: 0 },
   "16, 8, 2, 1": { workers: [16, 8, 2, 1], hold: 1, weather: GOOD, drops: 0 },
+  "2 processes, far": { workers: each(2, 1), hold: 10, weather: FAR, drops: 0 },
+  "8 processes, far": { workers: each(8, 1), hold: 10, weather: FAR, drops: 0 },
   "8 processes, delays": { workers: each(8, 1), hold: 1, weather: MIXED, drops: 0 },
   "8 processes, losses": { workers: each(8, 1), hold: 1, weather: MIXED, drops: 300 },
 };
@@ -29,16 +32,15 @@ const CONTENTION = "src/engine/contention.ts";
 const ALL_OR_NONE = "src/groups/all-or-none.ts";
 const STEPPED = "(Math.max(0, 1 - waited) * STEPS + chance)";
 
+const LOST_ROUND = "src/groups/lost-round.ts";
+const PAUSE = "chance * time * Math.max(1, LONGEST_PAUSE / lost)";
+
 const NO_TURN = {
   file: ARBITER,
   from: "if (!first || first === contestant) return false;",
   to: "if (first || !first) return false;",
 };
-const NO_PAUSE = {
-  file: ALL_OR_NONE,
-  from: "this.#members.random() * Math.min(LONGEST_PAUSE, 2 ** this.#round)",
-  to: "0 * LONGEST_PAUSE",
-};
+const NO_PAUSE = { file: LOST_ROUND, from: PAUSE, to: "0 * time" };
 
 /** @type {Record<string, Record<string, import("./run.mjs").Edit[]>>} */
 const RULES = {
@@ -78,7 +80,13 @@ const RULES = {
     "a turn of 1 s": [{ file: ARBITER, from: "TURN = 250", to: "TURN = 1_000" }],
     "the youngest has the turn": [{ file: ARBITER, from: "a.since - b.since", to: "b.since - a.since" }],
     "no pause after a lost round": [NO_PAUSE],
-    "a pause of 64 ms at most": [{ file: ALL_OR_NONE, from: "LONGEST_PAUSE = 16", to: "LONGEST_PAUSE = 64" }],
+    "all pauses are as long": [{ file: LOST_ROUND, from: PAUSE, to: "chance * time" }],
+    "longer after more lost rounds": [
+      { file: LOST_ROUND, from: PAUSE, to: "chance * time * Math.min(LONGEST_PAUSE, lost)" },
+    ],
+    "a round counts as one that is near": [
+      { file: LOST_ROUND, from: "2 * Math.min(LONGEST_ROUND, took)", to: "0 * took + 0.8" },
+    ],
     neither: [NO_TURN, NO_PAUSE],
     "one member first, always": [
       { file: ALL_OR_NONE, from: "let awaited = this.#triesAllAtOnce", to: "let awaited = false" },
@@ -89,7 +97,7 @@ const RULES = {
   },
 };
 
-const TIME = 1_000;
+const TIME = 2_000;
 
 const { values } = parseArgs({
   options: {
