@@ -16,7 +16,7 @@ import { isWhole, leaseOfTries } from "./group-lease.js";
 import { pauseAfter } from "./lost-round.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
-import { isUnresponsive, type Member, type Members } from "./members.js";
+import { type Members, needsCare } from "./members.js";
 import { assertNotItself } from "./namesakes.js";
 
 export class AllOrNone {
@@ -34,6 +34,8 @@ export class AllOrNone {
   /** The call has failed: a later grant of a member is given back. */
   #over = false;
   #round = 0;
+  /** The first round was one for all members. */
+  #triedAll = false;
   /** Milliseconds that the last round took. */
   #roundTime = 0;
   /** Whether the `waiting` event was sent. */
@@ -74,6 +76,7 @@ export class AllOrNone {
       throw error;
     } finally {
       this.#members.engine.arbiter.gone(this.#contestant);
+      if (this.#triedAll) this.#members.engine.contention.leave(this.#contestant.keys);
       wait.dispose();
       for (const leave of left) leave();
     }
@@ -87,7 +90,7 @@ export class AllOrNone {
 
   /** Resolves with true once all members are taken, with false if `wait` was not enough. */
   async #rounds(): Promise<boolean> {
-    let awaited = this.#triesAllAtOnce ? undefined : this.#requests[0];
+    let awaited = this.#mayTryAll() ? undefined : this.#requests[0];
     for (; ; this.#round++) {
       const again = this.#round > 0;
       this.#calls = [];
@@ -102,21 +105,22 @@ export class AllOrNone {
       if (this.#request.wait === 0) return false;
       awaited = this.#standIn(refused);
       if (again) {
-        this.#members.engine.arbiter.lost(this.#contestant);
         const pause = pauseAfter(this.#round, this.#roundTime, this.#members.random());
-        await this.#wait.park(Math.min(this.#left, pause));
+        await this.#wait.park(Math.min(this.#left / 2, pause));
+        // After the pause: a turn is too short to sleep in it.
+        this.#members.engine.arbiter.lost(this.#contestant);
       }
     }
   }
 
   /** Without contention one round is enough. An owner that holds all members re-enters all at once, before its next call. */
-  get #triesAllAtOnce(): boolean {
+  #mayTryAll(): boolean {
     if (this.#requests.every(isHeldByOwner)) return true;
-    const { engine, all } = this.#members;
-    if (engine.contention.isKnown(this.#contestant.keys, this.#begun)) return false;
-    const mayRefuse = (member: Member) =>
-      isUnresponsive(member) || member.env.engine.isWanted(member.backend.queueName);
-    return !all.some(mayRefuse);
+    const { all, areApart, engine } = this.#members;
+    // A call that does not wait may come again and again: it takes nothing as long as it is refused the first.
+    if (this.#request.wait === 0 || this.#round > 0 || !areApart || all.some(needsCare)) return false;
+    this.#triedAll = engine.contention.enter(this.#contestant.keys, this.#begun);
+    return this.#triedAll;
   }
 
   get #isHeldUp(): boolean {

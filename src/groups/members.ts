@@ -30,6 +30,13 @@ export function isUnresponsive({ env, backend }: Member): boolean {
   return env.runner.servers.isUnresponsive(backend.key);
 }
 
+/** Whether a call has to wait for this member in its line, or for its server, longer than a round takes. */
+export function needsCare({ env, backend }: Member): boolean {
+  const { serverQueued, advertised } = backend.traits;
+  if (serverQueued || advertised || env.replicas) return true;
+  return env.runner.servers.isUnresponsive(backend.key) || env.engine.isWanted(backend.queueName);
+}
+
 /** With so many late votes still to come, a server is asked for no more. */
 const MOST_OVERDUE = 8;
 

@@ -114,15 +114,27 @@ describe.concurrent("how many members a call asks for before it has an answer", 
   test("the first, after a call for one of them was refused", async () => {
     await using hall = await Hall.of(stages, patient, {});
     const theirs = await hall.lock(1, "a").lock();
-    expect(await hall.multi(0, "a", "c").tryLock()).toBeNull();
-    expect(asked(hall, 0)).toEqual(["a", "c"]);
+    expect(await hall.multi(0, "a", "c").tryLock(2_000)).toBeNull();
+    expect(asked(hall, 0).slice(0, 2)).toEqual(["a", "c"]);
     // That is remembered for a second, and on a busy machine a call may come later.
     await until("a call asks for the first alone", async () => {
       hall.bed(0).proxy.clear();
-      expect(await hall.multi(0, ...WORDS).tryLock()).toBeNull();
-      return asked(hall, 0).join() === "a";
+      expect(await hall.multi(0, ...WORDS).tryLock(400)).toBeNull();
+      return new Set(asked(hall, 0)).size === 1;
     });
     await theirs.unlock();
+    await hall.expectNothingLeft();
+  });
+
+  test("of many calls at once, one for all and the others for none", async () => {
+    await using hall = await Hall.of(stages, patient);
+    hall.bed(0).proxy.delayReplies(NEVER, script("acquire"));
+    const calls = Array.from({ length: 20 }, () => watch(hall.multi(0, ...WORDS).lock()));
+    await until("one is granted", async () => (await hall.held()).join() === WORDS.join());
+    // The others: the first of them asks for the first member, those behind it for none.
+    expect(asked(hall, 0)).toEqual([...WORDS, "a"]);
+    hall.bed(0).proxy.restore();
+    for (const call of calls) await (await soon(call)).unlock();
     await hall.expectNothingLeft();
   });
 
@@ -131,8 +143,8 @@ describe.concurrent("how many members a call asks for before it has an answer", 
     const theirs = await Promise.all(["a", "c"].map((word) => hall.lock(1, word).lock()));
     const waiting = await hall.parked("c", () => hall.lock(0, "c").lock());
     hall.bed(0).proxy.clear();
-    expect(await hall.multi(0, ...WORDS).tryLock()).toBeNull();
-    expect(asked(hall, 0)).toEqual(["a"]);
+    expect(await hall.multi(0, ...WORDS).tryLock(2_000)).toBeNull();
+    expect(new Set(asked(hall, 0))).toEqual(new Set(["a"]));
     await Promise.all(theirs.map((hold) => hold.unlock()));
     await (await soon(waiting)).unlock();
     await hall.expectNothingLeft();
@@ -192,6 +204,18 @@ describe.concurrent("a call that is not granted", () => {
       await theirs.unlock();
     }
     await hall.expectNothingLeft();
+  });
+
+  test("one try asks for each member once, and for none when the first is refused", async () => {
+    await using hall = await Hall.of(stages, patient, {});
+    const multi = hall.multi(0, ...WORDS);
+    for (const [word, expected] of [["a", ["a"]] as const, ["c", WORDS] as const]) {
+      const theirs = await hall.lock(1, word).lock();
+      hall.bed(0).proxy.clear();
+      expect(await multi.tryLock()).toBeNull();
+      expect(asked(hall, 0)).toEqual(expected);
+      await theirs.unlock();
+    }
   });
 
   test("its wait is for all members together", async () => {

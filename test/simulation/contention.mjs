@@ -89,7 +89,7 @@ const RULES = {
     ],
     neither: [NO_TURN, NO_PAUSE],
     "one member first, always": [
-      { file: ALL_OR_NONE, from: "let awaited = this.#triesAllAtOnce", to: "let awaited = false" },
+      { file: ALL_OR_NONE, from: "let awaited = this.#mayTryAll()", to: "let awaited = false" },
     ],
     "a refusal is not remembered": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 0" }],
     "a refusal is remembered for 100 ms": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 100" }],
