@@ -16,7 +16,7 @@ import { isWhole, leaseOfTries } from "./group-lease.js";
 import { pauseAfter } from "./lost-round.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
-import { type Members, needsCare } from "./members.js";
+import type { Members } from "./members.js";
 import { assertNotItself } from "./namesakes.js";
 
 export class AllOrNone {
@@ -116,10 +116,10 @@ export class AllOrNone {
   /** Without contention one round is enough. An owner that holds all members re-enters all at once, before its next call. */
   #mayTryAll(): boolean {
     if (this.#requests.every(isHeldByOwner)) return true;
-    const { all, areApart, engine } = this.#members;
-    // A call that does not wait may come again and again: it takes nothing as long as it is refused the first.
-    if (this.#request.wait === 0 || this.#round > 0 || !areApart || all.some(needsCare)) return false;
-    this.#triedAll = engine.contention.enter(this.#contestant.keys, this.#begun);
+    const { wait, named, caller } = this.#request;
+    // A call that does not wait may come again and again; an owner's calls take turns in the line of the first member.
+    if (wait === 0 || named || caller || this.#round > 0 || this.#members.needCare) return false;
+    this.#triedAll = this.#members.engine.contention.enter(this.#contestant.keys, this.#begun);
     return this.#triedAll;
   }
 

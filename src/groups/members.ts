@@ -31,7 +31,7 @@ export function isUnresponsive({ env, backend }: Member): boolean {
 }
 
 /** Whether a call has to wait for this member in its line, or for its server, longer than a round takes. */
-export function needsCare({ env, backend }: Member): boolean {
+function needsCare({ env, backend }: Member): boolean {
   const { serverQueued, advertised } = backend.traits;
   if (serverQueued || advertised || env.replicas) return true;
   return env.runner.servers.isUnresponsive(backend.key) || env.engine.isWanted(backend.queueName);
@@ -123,6 +123,11 @@ export class Members {
   /** The group's own times are read off the first member's clock. */
   get clock(): Clock {
     return (this.envs[0] as Env).clock;
+  }
+
+  /** Whether a call has to begin with the first member: all at once, one may be refused or take long, or disturb another. */
+  get needCare(): boolean {
+    return !this.areApart || this.all.some(needsCare);
   }
 
   get bareCalls(): BareCalls {
