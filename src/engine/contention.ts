@@ -11,7 +11,6 @@ const NEVER = Number.NEGATIVE_INFINITY;
 export class Contention {
   /** When it was last met at each key, in monotonic milliseconds; the oldest first. */
   readonly #met = new Map<string, number>();
-
   /** The keys of the calls under way that began with all their locks at once. */
   readonly #tried = new Set<string>();
 
@@ -32,7 +31,7 @@ export class Contention {
     }
   }
 
-  /** A call wants to try all these locks at once. If so it may, {@link leave} must follow. */
+  /** Whether a call may try all these locks at once; if so, {@link leave} must follow when it is over. */
   enter(keys: ReadonlySet<string>, now: number): boolean {
     for (const key of keys) {
       if (this.#tried.has(key) || now - (this.#met.get(key) ?? NEVER) < MEMORY) return false;

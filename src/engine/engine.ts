@@ -30,6 +30,7 @@ export class Engine {
   readonly #backoffs = new Map<string, RoundBackoff>();
   /** Calls that are parts of a call for a group: that call begins their tries, wherever it waits. */
   readonly parts: List<Acquisition<unknown>> = new List();
+  /** Knows which locks a call for several may not try all at once. */
   readonly contention: Contention = new Contention();
   /** Gives turns to the calls that want all of several locks. */
   readonly arbiter: Arbiter = new Arbiter();

@@ -31,10 +31,11 @@ export function isUnresponsive({ env, backend }: Member): boolean {
 }
 
 /** Whether a call has to wait for this member in its line, or for its server, longer than a round takes. */
-function needsCare({ env, backend }: Member): boolean {
+function needsCare(member: Member): boolean {
+  const { env, backend } = member;
   const { serverQueued, advertised } = backend.traits;
   if (serverQueued || advertised || env.replicas) return true;
-  return env.runner.servers.isUnresponsive(backend.key) || env.engine.isWanted(backend.queueName);
+  return isUnresponsive(member) || env.engine.isWanted(backend.queueName);
 }
 
 /** With so many late votes still to come, a server is asked for no more. */

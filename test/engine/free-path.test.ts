@@ -120,6 +120,7 @@ describe("a call that tries once", () => {
     await scene.clock.advance(0);
     expect(call.outcome).toEqual({ error: new Error("the other part was refused") });
     await call.grant();
+    expect(call.told.at(-1)).toBe("not taken");
   });
 
   test("does not wait for its turn", async (scene) => {

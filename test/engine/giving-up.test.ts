@@ -23,6 +23,16 @@ const STAGES: readonly Stage[] = [
     trying: true,
   },
   {
+    title: "while the only try that it may make is on its way",
+    async arrange(scene, signal) {
+      const call = await scene.once(new ScriptedCall({ name: "it" }), 60_000);
+      // The call of which it is a part listens, and ends it.
+      signal.addEventListener("abort", () => scene.engine.end(call, signal.reason), { once: true });
+      return call;
+    },
+    trying: true,
+  },
+  {
     title: "while its subscription is not confirmed",
     async arrange(scene, signal) {
       const call = await scene.acquire({ name: "it" }, 60_000, signal);
