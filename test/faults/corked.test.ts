@@ -3,8 +3,8 @@
  * leaves the socket corked.
  */
 import type { Redis } from "ioredis";
-import { beforeEach, expect, test } from "vitest";
-import { type Hold, LockClient } from "../../src/index.js";
+import { beforeEach, expect, test, vi } from "vitest";
+import { type Hold, LockClient, MultiLock } from "../../src/index.js";
 import { forFile, forTest, startRedis } from "../support/index.js";
 
 const server = await forFile(startRedis());
@@ -40,6 +40,16 @@ test("a release by force goes with what follows it in the tick: nobody whom it w
   expect(await forced).toBe(true);
   await (await next)?.unlock();
   await expect(holder.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
+test("the commands of a group's round travel together, the first one too, and so do those of its release", async () => {
+  const group = new MultiLock(client.getLock("a"), client.getLock("b"));
+  const alone = vi.spyOn(redis.stream, "_write");
+  const together = vi.spyOn(redis.stream, "_writev");
+  const hold = await group.lock({ lease: 60_000 });
+  expect([alone.mock.calls.length, together.mock.calls.length]).toEqual([0, 1]);
+  await hold.unlock();
+  expect([alone.mock.calls.length, together.mock.calls.length]).toEqual([0, 2]);
 });
 
 test("a command that throws while it is sent holds nothing up", async () => {
