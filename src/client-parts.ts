@@ -19,6 +19,7 @@ import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
 import { type Connection, hearErrors, isCluster } from "./redis/connection.js";
+import { followCredentials } from "./redis/credentials.js";
 import { KnownMasters } from "./redis/known-masters.js";
 import { slotOf } from "./redis/slots.js";
 import { stayConnected } from "./redis/stay-connected.js";
@@ -103,11 +104,17 @@ function makeReplicas(
 ): Replicas | undefined {
   const { replicas: required, replicasTimeout: timeout, legacyServer } = options;
   if (required === 0) return undefined;
-  // A WAIT may block for longer than the user gives a command or socket; its time is kept by the calls on it.
-  const unhurried = { commandTimeout: undefined, socketTimeout: undefined };
+  const overrides = {
+    // A WAIT may block for longer than the user gives a command or socket; its time is kept by the calls on it.
+    commandTimeout: undefined,
+    socketTimeout: undefined,
+    // Without this, ioredis may never settle what was on its way when the connection broke.
+    autoResendUnfulfilledCommands: true,
+  };
   const own = isCluster(connection)
-    ? connection.duplicate([], { redisOptions: { ...connection.options.redisOptions, ...unhurried } })
-    : connection.duplicate(unhurried);
+    ? connection.duplicate([], { redisOptions: { ...connection.options.redisOptions, ...overrides } })
+    : connection.duplicate(overrides);
+  followCredentials(own.options, connection.options);
   stayConnected(own);
   hearErrors(own, () => {
     // The calls on this connection report what is wrong.

@@ -7,12 +7,18 @@ import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
 import type { AnyScriptCall, Reader } from "../redis/call.js";
 import type { CommandRunner } from "../redis/command-runner.js";
-import { type Connection, isCluster, lookForMasters, masterAddress } from "../redis/connection.js";
+import {
+  type Connection,
+  databaseOf,
+  isCluster,
+  lookForMasters,
+  masterAddress,
+} from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
 import { type Acknowledged, Sender } from "../redis/sender.js";
 import type { EvalArguments } from "../scripts/script.js";
-import { quietly } from "./work.js";
+import { noop, quietly } from "./work.js";
 
 export interface ReplicasOptions {
   readonly runner: CommandRunner;
@@ -65,6 +71,7 @@ export class Replicas {
     };
     for (const event of ["close", "node error", "-node"]) connection.on(event, lost);
     // The connection ends, and connects again, together with the user's connection from which it was made.
+    if (runner.connection.status === "end") connection.disconnect();
     this.#stopListening = [
       onEvents(runner.connection, ["end"], () => connection.disconnect()),
       onEvents(runner.connection, ["ready"], () => this.#reconnect()),
@@ -194,6 +201,7 @@ export class Replicas {
     if (grants.length === 0) return;
     try {
       const scripts = grants.map(({ request }) => request.script);
+      this.#selectDatabase();
       const { replies, acknowledged } = await this.#sender.sendAndWait(scripts, required, timeout);
       for (const [i, { resolve, reject }] of grants.entries()) {
         const [error, reply] = replies[i] as (typeof replies)[number];
@@ -203,6 +211,15 @@ export class Replicas {
     } catch (error) {
       for (const { reject } of grants) this.#refuse(reject, error);
     }
+  }
+
+  /** Grants go where all other commands go: the user may have chosen another database for the connection. */
+  #selectDatabase(): void {
+    const { connection, runner } = this.#options;
+    const database = databaseOf(runner.connection);
+    if (database === databaseOf(connection)) return;
+    // If this fails, the grants behind it do so, too, or the next ones try it again.
+    connection.select?.(database).catch(noop);
   }
 
   /** ioredis follows a slot that has moved, but not if one command of the pipeline, the WAIT, got its answer. */

@@ -8,6 +8,7 @@
 import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
 import { hearErrors, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
+import { followCredentials } from "../redis/credentials.js";
 import { stayConnected } from "../redis/stay-connected.js";
 
 const HEARTBEAT = 5_000;
@@ -61,6 +62,7 @@ export class Subscriber {
     // A sentinel with old data names a server that is a replica by now. The check reads its role, and asks the next one.
     const enableReadyCheck = Boolean(source.options.sentinels);
     this.#connection = source.duplicate({ ...OVERRIDES, enableReadyCheck });
+    followCredentials(this.#connection.options, source.options);
     stayConnected(this.#connection);
     hearErrors(this.#connection, (error) => trace("subscriber: %s", error.name));
     this.#connection.on(sharded ? "smessage" : "message", (channel: string) => events.hint(channel));

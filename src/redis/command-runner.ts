@@ -16,6 +16,7 @@ import { type Connection, isCluster, lookForMasters, masterAddress } from "./con
 import { onEvents } from "./connection-events.js";
 import { lacksCommand } from "./failures.js";
 import { hearAsking } from "./hear-asking.js";
+import { hearNodes } from "./hear-nodes.js";
 import { type AnyCommand, type CommandHost, type CommandSpec, RetryingCommand } from "./retrying-command.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
@@ -81,11 +82,7 @@ export class CommandRunner implements CommandHost {
       this.connectionEpoch++;
     };
     const ready = () => {
-      // With autoResendUnfulfilledCommands off, ioredis may never settle the promises of unanswered commands.
-      if (!this.#resendsItself) {
-        this.backlog.abandoned.clear();
-        for (const command of this.#commands()) command.send();
-      }
+      this.#resend();
       for (const callback of [...this.#onReady]) callback();
     };
     this.#stopListening = [
@@ -94,6 +91,7 @@ export class CommandRunner implements CommandHost {
       onEvents(connection, ["ready"], ready),
       stayConnected(connection),
       hearAsking(connection),
+      hearNodes(connection, lost, () => this.#resend()),
     ];
   }
 
@@ -212,6 +210,13 @@ export class CommandRunner implements CommandHost {
 
   goOn(command: AnyCommand): void {
     this.limit.start(command);
+  }
+
+  /** With autoResendUnfulfilledCommands off, ioredis may never settle the promises of unanswered commands. */
+  #resend(): void {
+    if (this.#resendsItself) return;
+    this.backlog.abandoned.clear();
+    for (const command of this.#commands()) command.send();
   }
 
   /** Sends a command until it is answered, fails for good, or `within` milliseconds are over. */

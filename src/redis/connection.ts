@@ -40,6 +40,11 @@ export interface Stream {
   readonly errored?: Error | null;
 }
 
+interface Condition {
+  /** The database. */
+  readonly select: number;
+}
+
 /** A {@link RedisConnection} as the inside of the library sees it. */
 export interface Connection {
   readonly status: string;
@@ -47,6 +52,10 @@ export interface Connection {
   readonly isCluster?: boolean;
   /** The socket, while there is one; a Cluster has none of its own. */
   readonly stream?: Stream | undefined;
+  /** What ioredis notes of a connection, and during a reconnect of the one before. A Cluster has neither. */
+  readonly condition?: Condition | null;
+  readonly prevCondition?: Condition | null;
+  select?(db: number): Promise<unknown>;
   evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown>;
   eval(text: string, keys: number, ...rest: string[]): Promise<unknown>;
   call(command: string, ...rest: string[]): Promise<unknown>;
@@ -64,6 +73,11 @@ export interface ConnectionOptions {
   readonly redisOptions?: { readonly keyPrefix?: string; readonly autoResendUnfulfilledCommands?: boolean };
   readonly autoResendUnfulfilledCommands?: boolean;
   readonly enableAutoPipelining?: boolean;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly sentinelUsername?: string | undefined;
+  readonly sentinelPassword?: string | undefined;
+  readonly db?: number;
   readonly host?: string;
   readonly port?: number;
   /** The path of a Unix socket. */
@@ -92,6 +106,11 @@ export interface SubscriberConnection extends Connection {
 
 /** One server: it can be asked, and connections to it can be made. */
 export type ServerConnection = Pick<SubscriberConnection, "options" | "call" | "duplicate">;
+
+/** The database of a connection, which its user may change at any time by SELECT. */
+export function databaseOf({ condition, prevCondition, options }: Connection): number {
+  return (prevCondition ?? condition)?.select ?? options.db ?? 0;
+}
 
 /** `host:port`, as {@link ClusterConnection.slots} names servers. */
 export function addressOf({ options }: Pick<Connection, "options">): string {

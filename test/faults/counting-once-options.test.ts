@@ -23,6 +23,8 @@ interface Row {
   readonly topologies?: readonly Topology[];
 }
 
+const soonAgain = () => 20;
+
 const rows: Record<string, Row> = {
   "default options": {},
   "enableOfflineQueue: false": {
@@ -48,6 +50,15 @@ const rows: Record<string, Row> = {
   "stringNumbers: true": { redis: { stringNumbers: true }, topologies: ["standalone"] },
   "no retries in the cluster client": {
     cluster: { maxRedirections: 1, retryDelayOnFailover: 1 },
+    topologies: ["cluster"],
+  },
+  "clusterNodeRetryStrategy: a node's connection comes back by itself": {
+    cluster: { clusterNodeRetryStrategy: soonAgain },
+    topologies: ["cluster"],
+  },
+  "clusterNodeRetryStrategy, autoResendUnfulfilledCommands: false": {
+    redis: { autoResendUnfulfilledCommands: false },
+    cluster: { clusterNodeRetryStrategy: soonAgain },
     topologies: ["cluster"],
   },
 };

@@ -89,6 +89,40 @@ describe("a master and a replica", () => {
     expect(once.status).toBe("ready");
   });
 
+  test("the connection for it loses nothing for good, whatever the user's connection does with what was on its way", async () => {
+    const own = front.connect({ autoResendUnfulfilledCommands: false });
+    await using client = new LockClient(own, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 });
+    const lock = client.getLock("job");
+    await lock.run(() => {});
+    const cut = front.cutReplyOf(named("EVAL"));
+    const hold = await lock.lock();
+    await cut.done;
+    expect((await keyState(replica.connect(), "job")).value).toEqual({ [hold.ownerId]: "1" });
+    await hold.unlock();
+  });
+
+  test("grants go to the database that the user has chosen for the connection, also after a reconnect", async () => {
+    const own = front.connect();
+    await using client = new LockClient(own, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 });
+    const lock = client.getLock("job");
+    const inDatabase = (db: number) => master.connect({ db }).exists("job");
+    await lock.run(async () => expect(await inDatabase(0)).toBe(1));
+    await own.select(3);
+    await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([0, 1]));
+    front.cut();
+    await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([0, 1]));
+    await own.select(0);
+    await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([1, 0]));
+  });
+
+  test("a connection that has ended before the client is made grants nothing", async () => {
+    const ended = master.connect();
+    ended.disconnect();
+    await until("it has ended", () => ended.status === "end");
+    await using client = new LockClient(ended, { commandTimeout: 500, replicas: 1 });
+    await expect(client.getLock("job").tryLock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
   test("when a grant is told, the replica has it: outermost, nested, and by tryLock", async () => {
     const lock = connect().getLock("job");
     const onReplica = replica.connect();
