@@ -24,6 +24,7 @@
 --   {-1, 0, 0}      another held it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/announce_lapse
 -- INCLUDE shared/create
 -- INCLUDE shared/next_token
 -- INCLUDE shared/others
@@ -50,6 +51,7 @@ if redis.call('HDEL', lock, owner) == 1 then
   return create(lock, lease, successor, '1') or {1, 1, redis.call('GET', counter)}
 end
 if redis.call('EXISTS', tombstone) == 0 then
+  announce_lapse(lock, publish, channel, '0')
   return {why_not_held(lock), 0, 0}
 end
 if redis.call('HEXISTS', lock, successor) == 0 then

@@ -22,6 +22,7 @@
 --   {0, 0, 0}       the lock was gone
 --   {-1, 0, 0}      another held it
 -- FLAGS allow-oom
+-- INCLUDE shared/announce_lapse
 -- INCLUDE shared/create
 -- INCLUDE shared/others
 -- INCLUDE shared/raise_ttl
@@ -40,6 +41,7 @@ if redis.call('HDEL', lock, owner) == 1 then
   return create(lock, lease, successor, '1') or {1, 1, 0}
 end
 if redis.call('EXISTS', tombstone) == 0 then
+  announce_lapse(lock, publish, channel, '0')
   return {why_not_held(lock), 0, 0}
 end
 if redis.call('HEXISTS', lock, successor) == 0 then

@@ -18,6 +18,7 @@
 --   -1            another holds it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/announce_lapse
 -- INCLUDE shared/update_hold
 -- INCLUDE shared/why_not_held
 
@@ -35,4 +36,5 @@ end
 if redis.call('EXISTS', tombstone) == 1 then
   return 1
 end
+announce_lapse(lock, publish, channel, '0')
 return why_not_held(lock)

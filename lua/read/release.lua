@@ -18,6 +18,7 @@
 --   -1            another holds it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/announce_lapse
 -- INCLUDE shared/reads
 -- INCLUDE shared/write_tombstone
 
@@ -26,7 +27,12 @@ local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local terms = terms_from(ARGV, 5)
 
 if redis.call('HEXISTS', lock, owner) == 0 then
-  return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_reading(lock, owner)
+  if redis.call('EXISTS', tombstone) == 1 then
+    return 1
+  end
+  local why = why_not_reading(lock, owner)
+  announce_lapse(lock, publish, channel, '0')
+  return why
 end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1

@@ -26,6 +26,7 @@
 --   {0, 0, 0}       the lock was gone
 --   {-1, 0, 0}      another held it
 -- FLAGS allow-oom
+-- INCLUDE shared/announce_lapse
 -- INCLUDE shared/clock
 -- INCLUDE shared/create
 -- INCLUDE shared/end_write
@@ -54,6 +55,7 @@ if redis.call('HEXISTS', lock, field) == 1 then
   return create(lock, lease, 'mode', 'write', successorField, '1') or {1, 1, 0}
 end
 if redis.call('EXISTS', tombstone) == 0 then
+  announce_lapse(lock, publish, channel, '1')
   return {why_not_held(lock), 0, 0}
 end
 if redis.call('HEXISTS', lock, successorField) == 0 then

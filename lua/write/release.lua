@@ -19,6 +19,7 @@
 --   -1            another holds it
 -- FLAGS allow-oom
 -- INCLUDE shared/announce
+-- INCLUDE shared/announce_lapse
 -- INCLUDE shared/end_write
 -- INCLUDE shared/reads
 -- INCLUDE shared/update_hold
@@ -32,7 +33,11 @@ if count ~= '0' then
   return update_hold(lock, tombstone, field, count, left) and 1 or why_not_held(lock)
 end
 if redis.call('HEXISTS', lock, field) == 0 then
-  return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_held(lock)
+  if redis.call('EXISTS', tombstone) == 1 then
+    return 1
+  end
+  announce_lapse(lock, publish, channel, '1')
+  return why_not_held(lock)
 end
 if left ~= '0' and redis.call('EXISTS', tombstone) == 1 then
   return 1

@@ -41,6 +41,22 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await call.value?.unlock();
   });
 
+  test("after the longer of two holds has gone it hears from the late release of the other, which finds none", async (place) => {
+    const { lock, rival, advance, b } = place;
+    const short = await rival.lock({ lease: 5_000 });
+    const long = await rival.lock({ lease: 60_000, owner: short });
+    const call = watch(lock.lock());
+    await place.settle();
+    await long.unlock();
+    // The holder's process sends its release at the deadline, and it arrives when the TTL has ended.
+    b.keep("requests");
+    await advance(6_000);
+    await b.letGo();
+    await place.settle();
+    expect(call.value?.isHeld).toBe(true);
+    await call.value?.unlock();
+  });
+
   test.with({ pollCap: 500 })(
     "a wait that ends while Redis owes an answer is UNAVAILABLE, and one that ends while others hold it is not",
     async ({ lock, rival, a, advance }) => {

@@ -152,7 +152,12 @@ scriptTable(bench, lockRelease, {
       args: { count: 2, left: 60_000 },
       reply: 1,
     },
-    "0: the last hold of a lock that is gone": { reply: 0 },
+    "0: the last hold of a lock that is gone, by its TTL as it seems: who waits is told": {
+      reply: 0,
+      heard: announced("0"),
+      again: { heard: announced("0") },
+      even: ["mute"],
+    },
     "-1: the last hold, when another holds it": { given: theirs(30_000), reply: -1 },
     "0: a nested hold of a lock that is gone": { args: { count: 1, left: 20_000 }, reply: 0 },
     "-1: a nested hold, when another holds it": {

@@ -125,7 +125,11 @@ const rowsOf = ({ lock, said, beside, granted, unwanted = granted, passedBy, tok
         again: { reply: [1, 0, 0] },
       }),
     ),
-    "{0}: the giver does not have it, and nobody has": { reply: [0, 0, 0] },
+    "{0}: the giver does not have it, and nobody has: who waits is told": {
+      reply: [0, 0, 0],
+      heard: said,
+      again: { heard: said },
+    },
     "{-1}: the giver does not have it, but another": { given: lock(OTHER, 30_000), reply: [-1, 0, 0] },
     "the largest numbers survive as text": {
       given,

@@ -210,6 +210,11 @@ const keepsOthers = {
   "-1: another writes": [-1, written],
   "0: the lock is gone, and is not made again": [0, {}],
 } as Record<string, [reply: number, given: States]>;
+/** Of a lock that is gone, by its TTL as it seems, who waits is told. */
+const told = (reply: number) => {
+  const heard = reply === 0 ? announced("0") : [];
+  return { reply, heard, again: { heard } };
+};
 const lapsedBesideOthers = reading({ [ME]: [0, 0], [OTHER]: [30_000] });
 const allLapsed = reading({ [OTHER]: [0], [ME]: [0] }, 30_000);
 const nine = Array<number>(9).fill(30_000);
@@ -474,15 +479,15 @@ scriptTable(bench, readRelease, {
       args: { tombstoneTtl: 90_000 },
       ...released(),
     },
-    ...each("%s (the last hold)", keepsOthers, ([reply, given]) => ({ given, reply })),
+    ...each("%s (the last hold)", keepsOthers, ([reply, given]) => ({ given, ...told(reply) })),
     ...each("%s (a nested hold)", keepsOthers, ([reply, given]) => ({
       given,
       args: { left: 20_000, terms: [20_000] },
-      reply,
+      ...told(reply),
     })),
     "0: only lapsed readers are there; what is left of them goes": {
       given: reading({ [OTHER]: [0], [THIRD]: [0, 0] }, 30_000),
-      reply: 0,
+      ...told(0),
       after: {},
     },
     "the largest terms survive as text": {

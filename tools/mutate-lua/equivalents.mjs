@@ -27,8 +27,6 @@ const NEVER_EMPTY = "a count is never empty";
 const FREE = "if redis.call('EXISTS', lock, tombstone) == 0 then";
 const FREE_FOR = "local possible = redis.call('EXISTS', lock, successorTombstone) == 0";
 const LEFT = "return update_hold(lock, tombstone, owner, count, left) and 1 or why_not_held(lock)";
-const OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_held(lock)";
-const READ_OVER = "return redis.call('EXISTS', tombstone) == 1 and 1 or why_not_reading(lock, owner)";
 const OTHERS = "others = redis.call('HEXISTS', lock, owner .. ':write') == 0";
 const HAS_SUCCESSOR = "if redis.call('HEXISTS', lock, successor) == 0 then";
 const HAS_WRITER = "if redis.call('HEXISTS', lock, successorField) == 0 then";
@@ -133,8 +131,6 @@ const EQUIVALENT = new Map([
     HAS_WRITER,
     HAS_LOCK,
     OTHERS,
-    OVER,
-    READ_OVER,
   ),
   ...same("sets a TTL to what it is", "*", "if redis.call('PTTL', key) < tonumber(ttl) then", ["<", "<="]),
   ...same("sets a TTL to what it is", "*", "if redis.call('PTTL', hold) < tonumber(lease) then", ["<", "<="]),
@@ -145,8 +141,6 @@ const EQUIVALENT = new Map([
   ...same("nil is as good", "*", "return false", GONE),
   ...same(TRUE, "*", LEFT, [" and 1", ""]),
   ...same(TRUE, "*", LEFT.replace("owner", "field"), [" and 1", ""]),
-  ...same(TRUE, "*", OVER, [" and 1", ""]),
-  ...same(TRUE, "*", READ_OVER, [" and 1", ""]),
   ...same(TRUE, "*", "return ended == call and 1 or 0", [" and 1", ""]),
   ...same(NEVER_EMPTY, "*", HAS_SUCCESSOR, ["HEXISTS", "HSTRLEN"]),
   ...same(NEVER_EMPTY, "*", HAS_WRITER, ["HEXISTS", "HSTRLEN"]),
