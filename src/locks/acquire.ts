@@ -11,7 +11,7 @@ import {
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
 import type { Acquired, Backend } from "./backend.js";
-import { awhile, dropTurns, endRun, inOrder, inOrderWithin, turnsOf, undoSent, undoTry } from "./commands.js";
+import { awhile, callEnded, endRun, inOrder, inOrderWithin, turnsOf, undoSent, undoTry } from "./commands.js";
 import { addHold, openCall } from "./holds.js";
 import { dropExpired, holds } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
@@ -163,8 +163,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
       else this.withdraw();
       endRun(own, frame);
     }
-    own.turns?.resume();
-    if (own.owner) dropTurns(own);
+    callEnded(own);
   }
 
   /** Registers a hold everywhere before its call resolves. `number`: in its wire id. */

@@ -3,7 +3,7 @@ import { elapsed, elapsedSince, instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
 import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
-import { forgetIfIdle, type OpenCall, type OwnerLock } from "./owner-lock.js";
+import { forgetIfIdle, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
 import { quietly } from "./work.js";
 
@@ -206,22 +206,27 @@ export function changed(own: OwnerLock): void {
   if (own.firstHold) live.add(own);
   else live.remove(own);
   watchdog.watch(own);
-  if (own.owner) tellOwner(own);
-}
-
-/** The owner's other calls may depend on the change. */
-function tellOwner(own: OwnerLock): void {
-  if (own.calls) tellCalls(own, own.calls);
-  own.turns?.resume();
+  if (!own.owner) return;
+  tellCalls(own);
   forgetIfIdle(own);
 }
 
-/** Resumes calls when their owner has begun or ceased to hold the lock. {@link Turns} resumes those that wait for a turn. */
-function tellCalls(own: OwnerLock, calls: ReadonlySet<OpenCall>): void {
+/** In call order, resumes calls that have their turn; if the owner's hold began or ended, also calls that await none. */
+function tellCalls(own: OwnerLock): void {
+  if (!own.calls) return;
   const holds = anyLive(own);
-  if (holds === own.held) return;
+  const isNews = holds !== own.held;
   own.held = holds;
-  for (const call of calls) if (!call.awaitsTurn) call.resume();
+  for (const call of own.calls) {
+    if (call.awaitsTurn) own.turns?.offer(call);
+    else if (isNews) call.resume();
+  }
+}
+
+/** A call is over: the next may have its turn. */
+export function callEnded(own: OwnerLock): void {
+  tellCalls(own);
+  if (own.owner) dropTurns(own);
 }
 
 /** The run is over: a sibling may begin. */
@@ -238,7 +243,7 @@ export function turnsOf(own: OwnerLock): Turns {
 }
 
 /** Drops the turns once no run has or awaits one. */
-export function dropTurns(own: OwnerLock): void {
+function dropTurns(own: OwnerLock): void {
   if (own.turns?.idle) own.turns = undefined;
   forgetIfIdle(own);
 }

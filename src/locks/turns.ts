@@ -20,13 +20,13 @@ export interface TurnTaker {
 
 export class Turns {
   readonly #active = new Map<Frame, AccessMode>();
-  /** Calls that wait for their turn, in the order in which they began to wait. */
-  readonly #waiting = new Set<TurnTaker>();
+  /** How many calls wait for their turn. */
+  #waiting = 0;
   /** The call that was resumed, and has neither got the lock nor given up. */
   #next: TurnTaker | undefined;
 
   get idle(): boolean {
-    return this.#active.size === 0 && this.#waiting.size === 0 && !this.#next;
+    return this.#active.size === 0 && this.#waiting === 0 && !this.#next;
   }
 
   /** True if every active run encloses this one, or shares the turn with it. A call that is no run is always admitted. */
@@ -52,7 +52,7 @@ export class Turns {
   await(call: TurnTaker): void {
     this.settle(call);
     call.awaitsTurn = true;
-    this.#waiting.add(call);
+    this.#waiting++;
   }
 
   /** The call has got the lock, has given up, or begins to wait anew. */
@@ -60,18 +60,16 @@ export class Turns {
     if (this.#next === call) this.#next = undefined;
     if (!call.awaitsTurn) return;
     call.awaitsTurn = false;
-    this.#waiting.delete(call);
+    this.#waiting--;
   }
 
-  /** Resumes the calls whose turn it is. Of calls with one queue name, it resumes the first only. */
-  resume(): void {
-    for (const call of this.#waiting) {
-      const isBehind = !call.isMember && this.#next?.queueName === call.queueName;
-      if (isBehind || !hasTurn(call)) continue;
-      this.settle(call);
-      if (!call.isMember) this.#next = call;
-      call.resume();
-    }
+  /** Resumes a waiting call if it has its turn. Of calls with one queue name only the first that is offered is resumed. */
+  offer(call: TurnTaker): void {
+    const isBehind = !call.isMember && this.#next?.queueName === call.queueName;
+    if (isBehind || !hasTurn(call)) return;
+    this.settle(call);
+    if (!call.isMember) this.#next = call;
+    call.resume();
   }
 }
 

@@ -297,6 +297,34 @@ describe("both sides of a read-write lock", () => {
     await runs.end("w");
   });
 
+  test("writes that are called while a read is on its way follow it in call order", async (place) => {
+    const { read, write, runs } = place;
+    runs.begin("r", read);
+    for (const name of ["w1", "w2", "w3"]) runs.begin(name, write);
+    expect(await runs.now()).toEqual(["r"]);
+    expect(await runs.end("r")).toEqual(["w1"]);
+    expect(await runs.end("w1")).toEqual(["w2"]);
+    expect(await runs.end("w2")).toEqual(["w3"]);
+    await runs.end("w3");
+  });
+
+  test("so do bare writes that are called while a read runs", async (place) => {
+    const { read, write, runs, settle } = place;
+    runs.begin("r", read);
+    const granted: number[] = [];
+    const calls = [1, 2, 3].map((n) =>
+      write.lock().then((hold) => {
+        granted.push(n);
+        return hold;
+      }),
+    );
+    await settle();
+    expect(granted).toEqual([]);
+    await runs.end("r");
+    expect(granted).toEqual([1, 2, 3]);
+    for (const call of calls) await (await call).unlock();
+  });
+
   test("a write inside a read's run is refused at once, and one beside it waits", async (place) => {
     const { read, write, runs, settle } = place;
     let inside: Watched<Hold> | undefined;
@@ -343,10 +371,13 @@ plain.each([
     const resume = () => void resumed.push(i);
     return { queueName: NAME, isMember, awaitsTurn: false, hasTurn: () => turn[i] === true, resume };
   });
+  const offer = () => {
+    for (const call of calls) if (call.awaitsTurn) turns.offer(call);
+  };
   for (const call of calls) turns.await(call);
-  turns.resume();
+  offer();
   turns.settle({ ...(calls[0] as (typeof calls)[0]) });
-  turns.resume();
+  offer();
   expect(resumed).toEqual(first);
   expect(calls.map(({ awaitsTurn }) => awaitsTurn)).toEqual(calls.map((_, i) => !first.includes(i)));
 });

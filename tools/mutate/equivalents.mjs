@@ -285,7 +285,7 @@ const EQUIVALENT = new Map([
   ...same(
     MEMORY,
     "locks/turns",
-    "return this.#active.size === 0 && this.#waiting.size === 0 && !this.#next;",
+    "return this.#active.size === 0 && this.#waiting === 0 && !this.#next;",
     [/this.*#next/, "false"],
     ["!this.#next", "this.#next"],
   ),
@@ -316,7 +316,7 @@ const EQUIVALENT = new Map([
   ...same(
     MEMORY,
     "locks/commands",
-    "export function dropTurns(own: OwnerLock): void { if (own.turns?.idle) own.turns = undefined; forgetIfIdle(own); }",
+    "function dropTurns(own: OwnerLock): void { if (own.turns?.idle) own.turns = undefined; forgetIfIdle(own); }",
     [/{.*}/, "{}"],
   ),
   ...same(MEMORY, "locks/commands", "if (own.turns?.idle) own.turns = undefined;", [
@@ -494,7 +494,7 @@ const EQUIVALENT = new Map([
   ...same(
     MEMORY,
     "locks/turns",
-    "get idle(): boolean { return this.#active.size === 0 && this.#waiting.size === 0 && !this.#next; }",
+    "get idle(): boolean { return this.#active.size === 0 && this.#waiting === 0 && !this.#next; }",
     [/{.*/, "{}"],
   ),
   ...same(SHORTCUT, "locks/turns", "if (!call.awaitsTurn) return;", ["!call.awaitsTurn", "false"]),
