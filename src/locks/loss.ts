@@ -4,7 +4,7 @@ import { isLockError, type LockLostError, type LossReason } from "../base/errors
 import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
 import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from "./backend.js";
-import { changed, endWireId, inOrder, letGo } from "./commands.js";
+import { changed, endWireId, inOrder, letGo, once } from "./commands.js";
 import { anyLive, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { noop } from "./work.js";
@@ -113,7 +113,20 @@ function holdOn(own: OwnerLock, { key, side }: Backend): Grant | undefined {
 
 /** This client gave the lock back by force while the owner held it under this wire id. */
 export function loseByForce(own: OwnerLock, backend: Backend, wireId: string): void {
-  if (wireIdOn(own, backend) === wireId) loseAll(own, "forced", backend.side);
+  if (wireIdOn(own, backend) !== wireId) return;
+  loseAll(own, "forced", backend.side);
+  if (backend.side === "read") own.table.env.settle(shortenToWrites(own));
+}
+
+/** The server took the read holds of a writer but left the lock their TTL: it gets that of the holds left. */
+function shortenToWrites(own: OwnerLock): Promise<void> {
+  return inOrder(own, async () => {
+    const write = liveHolds(own).find(({ side }) => side === "write");
+    if (!write) return;
+    const { backend, wireId } = write;
+    const callId = own.table.env.callId(wireId);
+    await once(own, backend, callId, () => backend.extend(wireId, callId, restOf(own, backend)));
+  });
 }
 
 /**

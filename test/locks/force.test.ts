@@ -266,6 +266,21 @@ test("of one side leaves the other alone", async ({ read, write, a, server }) =>
   });
 });
 
+test("of the read side leaves a writer's lock the time of its write holds", async (place) => {
+  const { read, theirRead, write, server, settle } = place;
+  const hold = await write.lock({ lease: 5_000 });
+  for (const side of [read, theirRead]) {
+    const reads = await read.lock({ lease: 100_000 });
+    expect(await side.forceUnlock()).toBe(true);
+    await settle();
+    expect(reads.signal.aborted).toBe(true);
+    expect(server.ttl()).toBeLessThanOrEqual(5_000);
+    expect(await failure(reads.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+  }
+  expect(hold.isHeld).toBe(true);
+  await hold.unlock();
+});
+
 test("of the read side by another client is told to those who read", async ({
   read,
   write,
