@@ -163,6 +163,28 @@ test("signals are passed on, and the lock is given back", async () => {
   expect(await site.client().getLock("signals").isLocked()).toBe(false);
 });
 
+test.each(["SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGABRT"] as const)(
+  "%s goes to the command, which keeps its lock",
+  async (signal) => {
+    const name = signal.slice("SIG".length);
+    const running = site.start(
+      "run",
+      signal,
+      "--",
+      "sh",
+      "-c",
+      `trap 'echo heard' ${name}; trap 'exit 9' TERM; echo runs; while :; do sleep 0.1; done`,
+    );
+    await running.says(/runs/);
+    running.child.kill(signal);
+    await running.says(/heard/);
+    expect((await site.run("run", signal, "--", "true")).code).toBe(75);
+    running.child.kill("SIGTERM");
+    expect(await running.ended).toMatchObject({ code: 9, err: "" });
+    expect(await site.client().getLock(signal).isLocked()).toBe(false);
+  },
+);
+
 test("a signal while it waits for the lock ends it, and leaves nothing behind", async () => {
   const hold = await site.client().getFairLock("waits").lock();
   const running = site.start("run", "waits", "--kind", "fair", "--wait", "1m", "--", "echo", "ran");

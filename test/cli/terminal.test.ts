@@ -101,22 +101,25 @@ test("a signal ends it while it asks", async () => {
 });
 
 test.each([
-  ["the terminal", ""],
-  ["a pipe", "true | "],
-])("a command whose input is %s gets Ctrl-C once", async (_, before) => {
+  ["the terminal", "Ctrl-C", "\u0003", "exec "],
+  ["a pipe", "Ctrl-C", "\u0003", "true | "],
+  ["the terminal", "Ctrl-\\", "\u001c", "exec "],
+])("a command whose input is %s gets %s once", async (_, _key, typed, before) => {
   const counting = `let times = 0;
-    process.on("SIGINT", () => console.log("heard " + ++times)).on("SIGTERM", () => process.exit(times));
+    const heard = () => console.log("heard " + ++times);
+    process.on("SIGINT", heard).on("SIGQUIT", heard).on("SIGTERM", () => process.exit(times));
     setInterval(() => {}, 1_000);
     console.log("runs below " + process.ppid);`;
   const words = [process.execPath, PROGRAM, "run", "typed", "--", process.execPath, "-e", counting];
   const command = `${before}${words.map((word) => `'${word}'`).join(" ")}`;
   const { running, shown } = startAtTerminal(command);
-  const ended = running.catch(() => undefined);
+  const code = running.catch((error: { code: number }) => error.code);
   await until("it runs", () => /runs below \d+/.test(shown()));
-  running.child.stdin?.write("\u0003");
+  running.child.stdin?.write(typed);
   await until("it has heard", () => shown().includes("heard"));
-  process.kill(Number(/below (\d+)/.exec(shown())?.[1]), "SIGTERM");
-  await ended;
+  const [, pid] = /below (\d+)/.exec(shown()) ?? [];
+  process.kill(Number(pid), "SIGTERM");
+  expect(await code).toBe(1);
   expect(shown()).not.toContain("heard 2");
 });
 

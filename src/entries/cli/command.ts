@@ -45,7 +45,10 @@ export interface Task {
 
 /** The signals that would end this process. */
 export interface Signals {
-  /** Calls back for each signal instead of aborting the task. Returns a function that ends that. */
+  /**
+   * Calls back for each signal instead of aborting the task, also for those that nobody else listens to. Returns a
+   * function that ends that.
+   */
   readonly take: (listener: (signal: NodeJS.Signals) => void) => () => void;
 }
 

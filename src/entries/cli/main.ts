@@ -29,6 +29,8 @@ const COMMANDS: readonly Command[] = [
 ];
 
 const ENDING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/** They would end this process alone, and leave a command of its own running without its lock. */
+const OF_COMMAND = ["SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGABRT"] as const;
 const LOCAL = "redis://127.0.0.1:6379";
 
 export interface Program extends Streams {
@@ -162,16 +164,25 @@ function listen(
   end: (signal: NodeJS.Signals) => void,
 ): { signals: Signals; stop: () => void } {
   const listeners = [end];
+  const heard = new Set<NodeJS.Signals>();
   const hear = (signal: NodeJS.Signals) => listeners.at(-1)?.(signal);
-  for (const name of ENDING) program.on(name, hear);
+  const add = (names: readonly NodeJS.Signals[]) => {
+    for (const name of names) {
+      if (!heard.has(name)) program.on(name, hear);
+      heard.add(name);
+    }
+  };
+  add(ENDING);
   const take: Signals["take"] = (listener) => {
     listeners.push(listener);
+    add(OF_COMMAND);
+    // They stay until the end: the lock of the command is still to be given back.
     return () => void listeners.splice(listeners.indexOf(listener), 1);
   };
   return {
     signals: { take },
     stop: () => {
-      for (const name of ENDING) program.off(name, hear);
+      for (const name of heard) program.off(name, hear);
     },
   };
 }

@@ -14,6 +14,8 @@ import { type Command, durationOf, EXIT, integerOf, type Task } from "./command.
 import { holderText } from "./locks.js";
 
 const LONGEST_LABEL = 200;
+/** What the keys of a terminal send to all that runs in its foreground. */
+const TYPED: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT"]);
 const KINDS = ["lock", "fair", "fenced", "read", "write"] as const;
 
 export const run: Command = {
@@ -95,19 +97,21 @@ async function carryOut(
     throw signal.reason;
   }
   let child: ChildProcess;
+  // A terminal sends Ctrl-C and Ctrl-\ to the child itself, so they are not sent a second time.
+  const passOn = (name: NodeJS.Signals) => {
+    if (!(TYPED.has(name) && terminal.isAttended)) child.kill(name);
+  };
+  // Before the child starts: a signal that came in between would end this process alone.
+  const endSignals = signals.take(passOn);
   try {
     child = spawn(program, args, { stdio: "inherit", env });
   } catch (error) {
     // Node throws what the system refuses at once, such as arguments that are too long.
+    endSignals();
     await hold.unlock();
     terminal.tell(`${program}: ${(error as Error).message}`);
     return EXIT.cannotRun;
   }
-  // A terminal sends Ctrl-C to the child itself, so it is not sent a second time.
-  const passOn = (name: NodeJS.Signals) => {
-    if (!(name === "SIGINT" && terminal.isAttended)) child.kill(name);
-  };
-  const endSignals = signals.take(passOn);
   let killing: ReturnType<typeof setTimeout> | undefined;
   const stop = () => {
     lost = (hold.signal.reason as LockLostError).reason;
