@@ -1,6 +1,6 @@
 /** `holdfast doctor`, on healthy servers and on others. */
 import { afterAll, expect, test } from "vitest";
-import { type RedisServer, startCluster, startRedis } from "../support/index.js";
+import { forTest, named, type RedisServer, startCluster, startProxy, startRedis } from "../support/index.js";
 import { useSite } from "./program.js";
 
 const site = await useSite();
@@ -115,4 +115,38 @@ test("a server that refuses to write is bad", async () => {
     code: 1,
     by: { rights: { level: "bad" }, replicas: { level: "bad" } },
   });
+});
+
+test("a SUBSCRIBE without an answer: no messages, and the rest is looked at", async () => {
+  const proxy = forTest(await startProxy(site.server));
+  proxy.delayReplies(600_000, named("subscribe"));
+  const { code, by } = await examine(`redis://127.0.0.1:${proxy.port}`);
+  expect(code).toBe(1);
+  expect(by).toMatchObject({
+    rights: { level: "bad", cure: expect.stringContaining("no usable answer") },
+    messages: { level: "poor", finding: "none arrived within 3 s" },
+    memory: { level: "good" },
+    "own keys": { level: "good" },
+  });
+});
+
+test("a check that gets no answer says so", async () => {
+  const proxy = forTest(await startProxy(site.server));
+  proxy.delayReplies(600_000, named("zcard"));
+  const { by } = await examine(`redis://127.0.0.1:${proxy.port}`);
+  expect(by).toMatchObject({
+    rights: { level: "good" },
+    "own keys": { level: "note", finding: "no answer within 5 s" },
+  });
+});
+
+test("a connection that breaks at SUBSCRIBE is made anew, and nothing else goes to the terminal", async () => {
+  const proxy = forTest(await startProxy(site.server));
+  const isProbe = ([name = "", channel = ""]: readonly string[]) =>
+    /^subscribe$/i.test(name) && channel.includes("holdfast doctor");
+  const dropped = proxy.dropRequest(isProbe);
+  const { out, err } = await site.run("doctor", "--url", `redis://127.0.0.1:${proxy.port}`);
+  expect(dropped.hits).toBe(1);
+  expect(out).toContain("good  messages: arrive");
+  expect(err).toBe("");
 });

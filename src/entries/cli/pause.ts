@@ -19,3 +19,13 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     else signal?.addEventListener("abort", end, { once: true });
   });
 }
+
+/** What the work resolves with; undefined if that takes longer than `ms`. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  const over = new AbortController();
+  try {
+    return await Promise.race([work, pause(ms, over.signal).then(() => undefined)]);
+  } finally {
+    over.abort();
+  }
+}

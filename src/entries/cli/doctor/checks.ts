@@ -2,7 +2,7 @@
 import { monotonic, wallTime } from "../../../base/platform.js";
 import { isLockError, type LockClient } from "../../../index.js";
 import { allLocks } from "../locks.js";
-import { pause } from "../pause.js";
+import { within } from "../pause.js";
 import type { Server } from "../server.js";
 import { spell } from "../terminal.js";
 import type { Facts } from "./facts.js";
@@ -68,27 +68,35 @@ async function rights({ client }: Patient): Promise<Finding> {
     const { code, message: finding } = error;
     if (code === "UNSUPPORTED")
       return bad(finding, "every call that needs it rejects so", "give the user the rights of docs/guide.md");
-    return bad(finding, "no lock can be taken", "see why Redis refuses to write: its log, memory, replicas");
+    const cure = "see why Redis gives no usable answer: its log, memory and replicas, or what stands between";
+    return bad(finding, "no lock can be taken", cure);
   }
 }
 
-const SOON = 2_000;
+/** Milliseconds; short enough that a check which waits so long still says what it has found. */
+const SOON = 3_000;
 
 async function messages({ server }: Patient): Promise<Finding> {
   const ear = server.duplicate();
+  // What fails on it tells it; ioredis would write to the terminal.
+  ear.on("error", () => {});
   const channel = `redisson_lock__channel:{holdfast doctor ${wallTime()}}`;
-  try {
-    const heard = new Promise<true>((resolve) => ear.on("message", () => resolve(true)));
+  const exchange = async (): Promise<number> => {
+    const heard = new Promise<void>((resolve) => ear.on("message", () => resolve()));
     await ear.subscribe(channel);
     const begun = monotonic();
     await server.call("PUBLISH", channel, "0");
-    const isHeard = await Promise.race([heard, pause(SOON).then(() => false)]);
-    if (isHeard) return good(`arrive, within ${spell(monotonic() - begun)}`);
+    await heard;
+    return monotonic() - begun;
+  };
+  try {
+    const took = await within(SOON, exchange());
+    if (took !== undefined) return good(`arrive, within ${spell(took)}`);
     return {
       level: "poor",
       finding: `none arrived within ${spell(SOON)}`,
       why: "who waits is not woken, and only looks every pollCap",
-      cure: "look for a proxy between that drops PUBLISH, or channels that the user may not use",
+      cure: "look for a proxy between that drops SUBSCRIBE or PUBLISH, or channels that the user may not use",
     };
   } finally {
     ear.disconnect();

@@ -1,13 +1,15 @@
 /** `holdfast doctor`: whether a Redis is fit for locks. */
 
 import { type Command, EXIT } from "../command.js";
-import { pause } from "../pause.js";
+import { within } from "../pause.js";
 import type { Server } from "../server.js";
-import type { Style } from "../terminal.js";
+import { type Style, spell } from "../terminal.js";
 import { CHECKS, type Check, type Finding, type Level, type Patient } from "./checks.js";
 import { Facts } from "./facts.js";
 
 const SOON = 1_000;
+/** Milliseconds for one check; longer than the calls of the library take to tell that Redis is silent. */
+const LONGEST = 5_000;
 const STYLES: Readonly<Record<Level, Style>> = { good: "green", note: "dim", poor: "yellow", bad: "red" };
 
 export const doctor: Command = {
@@ -31,7 +33,7 @@ export const doctor: Command = {
           () => true,
           () => false,
         );
-        if (!(await Promise.race([answers, pause(SOON).then(() => false)]))) throw error;
+        if (!(await within(SOON, answers))) throw error;
       });
     const patients = mastersOf(server).map(
       (master): Patient => ({ client, server, facts: new Facts(master) }),
@@ -67,10 +69,11 @@ interface Result extends Finding {
 }
 
 async function run(check: Check, patient: Patient): Promise<Result> {
-  const found = await check(patient).catch(
-    (error: Error): Finding => ({ level: "note", finding: `cannot be found out: ${error.message}` }),
+  const note = (finding: string): Finding => ({ level: "note", finding });
+  const found = await within(LONGEST, check(patient)).catch((error: Error) =>
+    note(`cannot be found out: ${error.message}`),
   );
-  return { ...found, on: patient.facts.address };
+  return { ...(found ?? note(`no answer within ${spell(LONGEST)}`)), on: patient.facts.address };
 }
 
 /** A finding that all servers share is told once; where they differ, each finding names its servers. */
