@@ -82,6 +82,21 @@ test("what loses locks is poor: eviction, a replica, a user without rights, idle
   expect(await examine(replica.url)).toMatchObject({ code: 1, by: { replicas: { level: "bad" } } });
 });
 
+test.each([
+  ["all commands", "app", ["resetchannels", "&app:*", "+@all"]],
+  ["all commands but one", "shop", ["resetchannels", "&*", "+@all", "-hset"]],
+])("a user with %s for some names is no good one, unless a prefix says which", async (_, prefix, rules) => {
+  await site.server.call("ACL", "SETUSER", prefix, "reset", "on", ">pw", `~${prefix}:*`, ...rules);
+  const url = `redis://${prefix}:pw@127.0.0.1:${site.server.port}`;
+  expect((await site.main("run", "foo", "--url", url, "--", "true")).code).toBe(70);
+  expect((await examine(url)).by.rights).toMatchObject({
+    level: "note",
+    finding: "rights are confined to some names",
+    cure: expect.stringContaining("--prefix"),
+  });
+  expect((await examine(url, "--prefix", prefix)).by.rights).toMatchObject({ level: "bad" });
+});
+
 test("a cluster, asked as one and as a lone server", async () => {
   const cluster = await startCluster({ masters: 3 });
   stops.push(() => cluster[Symbol.asyncDispose]());

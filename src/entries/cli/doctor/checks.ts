@@ -1,30 +1,9 @@
 /** The checks of `holdfast doctor`, one after the other. */
 import { monotonic, wallTime } from "../../../base/platform.js";
-import { isLockError, type LockClient } from "../../../index.js";
 import { allLocks } from "../locks.js";
-import { within } from "../pause.js";
-import type { Server } from "../server.js";
 import { spell } from "../terminal.js";
-import type { Facts } from "./facts.js";
-
-export interface Patient {
-  readonly client: LockClient;
-  /** On a cluster: all of it. */
-  readonly server: Server;
-  /** Of one server. */
-  readonly facts: Facts;
-}
-
-export type Level = "good" | "note" | "poor" | "bad";
-
-export interface Finding {
-  readonly level: Level;
-  readonly finding: string;
-  readonly why?: string | undefined;
-  readonly cure?: string | undefined;
-}
-
-export type Check = (patient: Patient) => Promise<Finding>;
+import { bad, type Check, type Finding, good, note, type Patient } from "./finding.js";
+import { messages, rights } from "./user.js";
 
 /** Of each master by itself, since one that is set differently is enough to lose a lock. */
 const EACH = true;
@@ -43,10 +22,6 @@ export const CHECKS: readonly (readonly [what: string, check: Check, ofEach?: bo
   ["own keys", ownKeys],
 ];
 
-const good = (finding: string): Finding => ({ level: "good", finding });
-const note = (finding: string): Finding => ({ level: "note", finding });
-const bad = (finding: string, why: string, cure: string): Finding => ({ level: "bad", finding, why, cure });
-
 const OLDEST = [6, 2] as const;
 
 async function version({ facts }: Patient): Promise<Finding> {
@@ -57,50 +32,6 @@ async function version({ facts }: Patient): Promise<Finding> {
   const [major = 0, minor = 0] = redis.split(".").map(Number);
   if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return good(name);
   return bad(name, "scripts use commands that came with Redis 6.2", "use Redis 6.2 or later, or Valkey");
-}
-
-async function rights({ client }: Patient): Promise<Finding> {
-  try {
-    await client.ready();
-    return good("this user may do all that locks, semaphores and latches need");
-  } catch (error) {
-    if (!isLockError(error)) throw error;
-    const { code, message: finding } = error;
-    if (code === "UNSUPPORTED")
-      return bad(finding, "every call that needs it rejects so", "give the user the rights of docs/guide.md");
-    const cure = "see why Redis gives no usable answer: its log, memory and replicas, or what stands between";
-    return bad(finding, "no lock can be taken", cure);
-  }
-}
-
-/** Milliseconds; short enough that a check which waits so long still says what it has found. */
-const SOON = 3_000;
-
-async function messages({ server }: Patient): Promise<Finding> {
-  const ear = server.duplicate();
-  // What fails on it tells it; ioredis would write to the terminal.
-  ear.on("error", () => {});
-  const channel = `redisson_lock__channel:{holdfast doctor ${wallTime()}}`;
-  const exchange = async (): Promise<number> => {
-    const heard = new Promise<void>((resolve) => ear.on("message", () => resolve()));
-    await ear.subscribe(channel);
-    const begun = monotonic();
-    await server.call("PUBLISH", channel, "0");
-    await heard;
-    return monotonic() - begun;
-  };
-  try {
-    const took = await within(SOON, exchange());
-    if (took !== undefined) return good(`arrive, within ${spell(took)}`);
-    return {
-      level: "poor",
-      finding: `none arrived within ${spell(SOON)}`,
-      why: "who waits is not woken, and only looks every pollCap",
-      cure: "look for a proxy between that drops SUBSCRIBE or PUBLISH, or channels that the user may not use",
-    };
-  } finally {
-    ear.disconnect();
-  }
 }
 
 async function memory({ facts }: Patient): Promise<Finding> {

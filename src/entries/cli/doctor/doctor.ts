@@ -1,11 +1,12 @@
 /** `holdfast doctor`: whether a Redis is fit for locks. */
-
+import { isLockError } from "../../../index.js";
 import { type Command, EXIT } from "../command.js";
 import { within } from "../pause.js";
 import type { Server } from "../server.js";
 import { type Style, spell } from "../terminal.js";
-import { CHECKS, type Check, type Finding, type Level, type Patient } from "./checks.js";
+import { CHECKS } from "./checks.js";
 import { Facts } from "./facts.js";
+import { type Check, type Finding, type Level, note, type Patient } from "./finding.js";
 
 const SOON = 1_000;
 /** Milliseconds for one check; longer than the calls of the library take to tell that Redis is silent. */
@@ -25,18 +26,20 @@ export const doctor: Command = {
     const { client, server } = connect();
     // Without any answer there is nothing to examine. A node of a cluster may refer this key to another node, so an
     // answer to PING is enough.
-    await client
+    const isRefused = await client
       .getLock("holdfast doctor")
       .isLocked()
+      .then(() => false)
       .catch(async (error) => {
         const answers = server.call("PING").then(
           () => true,
           () => false,
         );
         if (!(await within(SOON, answers))) throw error;
+        return isLockError(error, "UNSUPPORTED");
       });
     const patients = mastersOf(server).map(
-      (master): Patient => ({ client, server, facts: new Facts(master) }),
+      (master): Patient => ({ client, server, facts: new Facts(master), isRefused }),
     );
     let isWell = true;
     const findings: object[] = [];
@@ -69,7 +72,6 @@ interface Result extends Finding {
 }
 
 async function run(check: Check, patient: Patient): Promise<Result> {
-  const note = (finding: string): Finding => ({ level: "note", finding });
   const found = await within(LONGEST, check(patient)).catch((error: Error) =>
     note(`cannot be found out: ${error.message}`),
   );
