@@ -1,6 +1,7 @@
 /** `holdfast doctor`, on healthy servers and on others. */
 import { afterAll, expect, test } from "vitest";
 import { forTest, named, type RedisServer, startCluster, startProxy, startRedis } from "../support/index.js";
+import { confinedUserArgs } from "../support/least-privilege.js";
 import { useSite } from "./program.js";
 
 const site = await useSite();
@@ -95,6 +96,14 @@ test.each([
     cure: expect.stringContaining("--prefix"),
   });
   expect((await examine(url, "--prefix", prefix)).by.rights).toMatchObject({ level: "bad" });
+});
+
+test("the user of the guide hears messages behind its prefix", async () => {
+  const server = await startRedis({ args: confinedUserArgs(false) });
+  stops.push(() => server.stop());
+  await server.call("ACL", "SETUSER", "shop", "resetchannels", "&redisson_*{shop:*");
+  const { by } = await examine(`redis://shop:secret@127.0.0.1:${server.port}`, "--prefix", "shop");
+  expect(by).toMatchObject({ rights: { level: "good" }, messages: { level: "good" } });
 });
 
 test("a cluster, asked as one and as a lone server", async () => {

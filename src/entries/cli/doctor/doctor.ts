@@ -22,7 +22,7 @@ export const doctor: Command = {
     "It takes and gives back a lock of a name of its own behind the prefix, and changes nothing else.",
   ],
   words: { least: 0, most: 0 },
-  act: async ({ connect, terminal }) => {
+  act: async ({ connect, terminal, options }) => {
     const { client, server } = connect();
     // Without any answer there is nothing to examine. A node of a cluster may refer this key to another node, so an
     // answer to PING is enough.
@@ -38,8 +38,9 @@ export const doctor: Command = {
         if (!(await within(SOON, answers))) throw error;
         return isLockError(error, "UNSUPPORTED");
       });
+    const prefix = String(options.prefix ?? "");
     const patients = mastersOf(server).map(
-      (master): Patient => ({ client, server, facts: new Facts(master), isRefused }),
+      (master): Patient => ({ client, server, facts: new Facts(master), isRefused, prefix }),
     );
     let isWell = true;
     const findings: object[] = [];

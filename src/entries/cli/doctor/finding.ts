@@ -11,6 +11,8 @@ export interface Patient {
   readonly facts: Facts;
   /** True if Redis refuses the user a name that is as good as any other of this client. */
   readonly isRefused: boolean;
+  /** Of all names; "" for none. */
+  readonly prefix: string;
 }
 
 export type Level = "good" | "note" | "poor" | "bad";

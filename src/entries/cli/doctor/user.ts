@@ -1,4 +1,5 @@
 /** The checks of what this user may do: whether a lock can be taken, and its message arrives. */
+import { lockChannel, lockKey } from "../../../base/names.js";
 import { monotonic, wallTime } from "../../../base/platform.js";
 import { isLockError } from "../../../index.js";
 import { within } from "../pause.js";
@@ -33,11 +34,13 @@ function noteOfConfined(): Finding {
 /** Milliseconds; short enough that a check which waits so long still says what it has found. */
 const SOON = 3_000;
 
-export async function messages({ server }: Patient): Promise<Finding> {
+export async function messages({ server, prefix }: Patient): Promise<Finding> {
   const ear = server.duplicate();
   // What fails on it tells it; ioredis would write to the terminal.
   ear.on("error", () => {});
-  const channel = `redisson_lock__channel:{holdfast doctor ${wallTime()}}`;
+  // Behind the prefix: the user may be confined to channels of such names.
+  const name = lockKey(`holdfast doctor ${wallTime()}`, prefix, server.isCluster === true);
+  const channel = lockChannel(name);
   const exchange = async (): Promise<number> => {
     const heard = new Promise<void>((resolve) => ear.on("message", () => resolve()));
     await ear.subscribe(channel);
