@@ -311,6 +311,11 @@ test("inspector serves the page on this machine, and unlocks only if asked to", 
   await hold.unlock();
 });
 
+test.each(["toString", "constructor", "tcsh"])("there are no completions for the shell %s", async (shell) => {
+  const { code, out, err } = await site.main("completions", shell);
+  expect([code, out, err]).toEqual([64, "", "holdfast: there are completions for bash, zsh, fish\n"]);
+});
+
 test("completions complete commands and options in bash", async () => {
   const { out } = await site.main("completions", "bash");
   const complete = (line: string) => {

@@ -11,18 +11,18 @@ export function completionsFor(commands: () => readonly Command[]): Command {
     summary: "a script for the shell, such as: source <(holdfast completions bash)",
     words: { least: 1, most: 1 },
     act: ({ words: [shell], terminal }) => {
-      const script = SCRIPTS[shell ?? ""]?.(commands());
-      if (script === undefined) {
+      const known = SHELLS.find((each) => each === shell);
+      if (known === undefined) {
         terminal.tell(`there are completions for ${SHELLS.join(", ")}`);
         return Promise.resolve(EXIT.usage);
       }
-      terminal.streams.stdout.write(`${script}\n`);
+      terminal.streams.stdout.write(`${SCRIPTS[known](commands())}\n`);
       return Promise.resolve(EXIT.ok);
     },
   };
 }
 
-const SCRIPTS: Readonly<Record<string, (commands: readonly Command[]) => string>> = {
+const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (commands: readonly Command[]) => string>> = {
   bash: (commands) =>
     [
       "_holdfast() {",
