@@ -154,6 +154,20 @@ test("--json of watch is a document in each line", async () => {
   }
 });
 
+test.each([[["ls", "--json"]], [["ls", "--watch"]], [["--help"]]])(
+  "output that cannot be written is no success: %j",
+  async (args) => {
+    const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
+    const running = promisify(execFile)("sh", ["-c", `${words} > /dev/full`], {
+      env: { ...process.env, HOLDFAST_URL: site.server.url },
+    });
+    await expect(running).rejects.toMatchObject({
+      code: 70,
+      stderr: expect.stringMatching(/^holdfast: the output cannot be written: ENOSPC.*\n$/),
+    });
+  },
+);
+
 test("the page has every exit code", async () => {
   const page = await readFile(new URL("../../docs/cli.md", import.meta.url), "utf8");
   const [, table = ""] = /## Exit codes\n([\s\S]*?)\n## /.exec(page) ?? [];

@@ -5,6 +5,7 @@ import { type Command, EXIT, type Signals, type Task, UsageError } from "./comma
 import { completionsFor } from "./completions.js";
 import { deadlocks } from "./deadlocks.js";
 import { doctor } from "./doctor/doctor.js";
+import { isPipeLeft } from "./exit.js";
 import { get, unlock, watch } from "./get.js";
 import { helpOf, helpOfCommand } from "./help.js";
 import { ls, waiters } from "./ls.js";
@@ -51,7 +52,9 @@ export async function main(argv: readonly string[], program: Program): Promise<n
   const [first = "--help", ...args] = commandFirst(argv);
   const ending = new AbortController();
   // The reader of a pipe may leave before its end, as `head` does.
-  program.stdout.on("error", () => ending.abort(new Ended("SIGPIPE")));
+  program.stdout.on("error", (error) =>
+    ending.abort(isPipeLeft(error) ? endedBy("SIGPIPE") : new Ended(EXIT.failed)),
+  );
   program.stderr.on("error", () => {});
   // This terminal only tells what goes wrong, which is no JSON in any case.
   const terminal = new Terminal(program, false, program.env);
@@ -94,14 +97,19 @@ function failed(error: unknown, { name }: Command, terminal: Terminal): number {
   return isLockError(error, "UNAVAILABLE") ? EXIT.unavailable : EXIT.failed;
 }
 
-/** A signal has ended the command; `code` is the exit code that a shell has for that. */
+/** The command was ended from outside, and has no more to say. */
 class Ended extends Error {
   readonly code: number;
 
-  constructor(signal: NodeJS.Signals) {
-    super(`ended by ${signal}`);
-    this.code = 128 + constants.signals[signal];
+  constructor(code: number) {
+    super(`ended with ${code}`);
+    this.code = code;
   }
+}
+
+/** With the exit code that a shell has for the signal. */
+function endedBy(signal: NodeJS.Signals): Ended {
+  return new Ended(128 + constants.signals[signal]);
 }
 
 async function carryOut(
@@ -112,7 +120,7 @@ async function carryOut(
   ending: AbortController,
 ): Promise<number> {
   const { options, words, rest } = parsed;
-  const { signals, stop } = listen(program, (name) => ending.abort(new Ended(name)));
+  const { signals, stop } = listen(program, (name) => ending.abort(endedBy(name)));
   const opened: { readonly client: LockClient; readonly server: Server }[] = [];
   const connect: Task["connect"] = (own) => {
     const [known] = opened;
