@@ -25,6 +25,7 @@ export const run: Command = {
   details: [
     "Without --wait it tries once. The hold is renewed until the command ends; with --lease it is not, and ends after that time.",
     "If the lock is lost, the command gets SIGTERM, and SIGKILL after --kill-after. Signals are passed on to it.",
+    "What it has started itself gets none of them: a shell line should end in exec.",
     "It finds HOLDFAST_LOCK, HOLDFAST_OWNER and, with --kind fenced, HOLDFAST_TOKEN in its environment.",
     "The exit code is that of the command; 75 if others hold the lock, 76 if it was lost.",
   ],
