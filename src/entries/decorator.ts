@@ -1,4 +1,5 @@
 /** Methods that run under a lock, by a decorator: the standard one, and TypeScript's experimental one. */
+import { received } from "../base/arguments.js";
 import type { Hold, LockClient, LockFace, LockOptions } from "../index.js";
 
 /** Which kind of lock has the name; `read` and `write` are the sides of one read-write lock. */
@@ -47,8 +48,8 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
 /**
  * Each call of the method takes the lock, runs, and gives it back, as `lock.run` does and with its errors: calls from
  * inside re-enter, and a call whose hold was lost rejects LOCK_LOST though the method succeeded.
- * @throws TypeError for an unknown `kind`, and for a member that is no method; the call rejects for other wrong
- * options, and without a client
+ * @throws TypeError for options that are no object, for an unknown `kind`, and for a member that is no method; the call
+ * rejects for other wrong options, and without a client
  * @example
  * class Shop {
  *   \@locked(client, (id: string) => `stock:${id}`, { wait: 2_000 })
@@ -62,6 +63,8 @@ export function locked<A extends unknown[] = []>(
   name: NameSource<A>,
   options: LockedOptions = {},
 ): LockedDecorator<A> {
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    throw new TypeError(`locked: options must be an object, not ${received(options)}`);
   const { kind = "lock", ...terms } = options;
   if (!Object.hasOwn(LOCKS, kind)) {
     throw new TypeError(`locked: kind must be one of ${Object.keys(LOCKS).join(", ")}`);

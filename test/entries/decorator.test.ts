@@ -67,6 +67,16 @@ test.each(["lock", "fair", "fenced", "read", "write"] satisfies LockedKind[])("k
   expect(await lock.isLocked()).toBe(false);
 });
 
+test.each([
+  [null, "null"],
+  [5, "5"],
+  [["wait"], "an array"],
+])("options that are no object are refused at once: %j", (options, told) => {
+  expect(() => locked(client, "a", options as object)).toThrow(
+    new TypeError(`locked: options must be an object, not ${told}`),
+  );
+});
+
 test("a target that is no method, an unknown option and a missing client are refused", async () => {
   expect(() => locked(client, "a", { kind: "spin" as LockedKind })).toThrow(TypeError);
   const decorate = locked(client, "a") as (...args: unknown[]) => unknown;
