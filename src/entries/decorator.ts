@@ -1,5 +1,4 @@
 /** Methods that run under a lock, by a decorator: the standard one, and TypeScript's experimental one. */
-import { received } from "../base/arguments.js";
 import type { Hold, LockClient, LockFace, LockOptions } from "../index.js";
 
 /** Which kind of lock has the name; `read` and `write` are the sides of one read-write lock. */
@@ -64,7 +63,7 @@ export function locked<A extends unknown[] = []>(
   options: LockedOptions = {},
 ): LockedDecorator<A> {
   if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw new TypeError(`locked: options must be an object, not ${received(options)}`);
+    throw new TypeError(`locked: options must be an object, not ${options === null ? null : typeof options}`);
   const { kind = "lock", ...terms } = options;
   if (!Object.hasOwn(LOCKS, kind)) {
     throw new TypeError(`locked: kind must be one of ${Object.keys(LOCKS).join(", ")}`);

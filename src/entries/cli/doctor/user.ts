@@ -1,5 +1,4 @@
 /** The checks of what this user may do: whether a lock can be taken, and its message arrives. */
-import { lockChannel, lockKey } from "../../../base/names.js";
 import { monotonic, wallTime } from "../../../base/platform.js";
 import { isLockError } from "../../../index.js";
 import { within } from "../pause.js";
@@ -39,8 +38,7 @@ export async function messages({ server, prefix }: Patient): Promise<Finding> {
   // What fails on it tells it; ioredis would write to the terminal.
   ear.on("error", () => {});
   // Behind the prefix: the user may be confined to channels of such names.
-  const name = lockKey(`holdfast doctor ${wallTime()}`, prefix, server.isCluster === true);
-  const channel = lockChannel(name);
+  const channel = channelOf(`${prefix ? `${prefix}:` : ""}holdfast doctor ${wallTime()}`);
   const exchange = async (): Promise<number> => {
     const heard = new Promise<void>((resolve) => ear.on("message", () => resolve()));
     await ear.subscribe(channel);
@@ -61,4 +59,9 @@ export async function messages({ server, prefix }: Patient): Promise<Finding> {
   } finally {
     ear.disconnect();
   }
+}
+
+/** Where releases of the lock of this full name are announced. */
+function channelOf(name: string): string {
+  return `redisson_lock__channel:${name.includes("{") ? name : `{${name}}`}`;
 }
