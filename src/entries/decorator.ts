@@ -62,8 +62,10 @@ export function locked<A extends unknown[] = []>(
   name: NameSource<A>,
   options: LockedOptions = {},
 ): LockedDecorator<A> {
-  if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw new TypeError(`locked: options must be an object, not ${options === null ? null : typeof options}`);
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    const what = Array.isArray(options) ? "an array" : String(options);
+    throw new TypeError(`locked: options must be an object, not ${what}`);
+  }
   const { kind = "lock", ...terms } = options;
   if (!Object.hasOwn(LOCKS, kind)) {
     throw new TypeError(`locked: kind must be one of ${Object.keys(LOCKS).join(", ")}`);

@@ -69,8 +69,8 @@ test.each(["lock", "fair", "fenced", "read", "write"] satisfies LockedKind[])("k
 
 test.each([
   [null, "null"],
-  [5, "number"],
-  [["wait"], "object"],
+  [5, "5"],
+  [["wait"], "an array"],
 ])("options that are no object are refused at once: %j", (options, told) => {
   expect(() => locked(client, "a", options as object)).toThrow(
     new TypeError(`locked: options must be an object, not ${told}`),
