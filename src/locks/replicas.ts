@@ -18,7 +18,7 @@ import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
 import { type Acknowledged, Sender } from "../redis/sender.js";
 import type { EvalArguments } from "../scripts/script.js";
-import { noop, quietly } from "./work.js";
+import { quietly } from "./work.js";
 
 export interface ReplicasOptions {
   readonly runner: CommandRunner;
@@ -218,8 +218,9 @@ export class Replicas {
     const { connection, runner } = this.#options;
     const database = databaseOf(runner.connection);
     if (database === databaseOf(connection)) return;
-    // If this fails, the grants behind it do so, too, or the next ones try it again.
-    connection.select?.(database).catch(noop);
+    // ioredis takes it for granted, so a refused one (BUSY) would leave the connection where it was, unnoticed: a new
+    // connection selects the database again.
+    connection.select?.(database).catch(() => this.#replace());
   }
 
   /** ioredis follows a slot that has moved, but not if one command of the pipeline, the WAIT, got its answer. */

@@ -115,6 +115,27 @@ describe("a master and a replica", () => {
     await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([1, 0]));
   });
 
+  test("a database that Redis refuses to select while it is busy is selected before the grant all the same", async () => {
+    const own = front.connect();
+    await using client = new LockClient(own, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 });
+    const lock = client.getLock("job");
+    await lock.run(() => {});
+    await own.select(3);
+    await direct.config("SET", "busy-reply-threshold", "1");
+    front.clear();
+    const busy = master.connect().eval("while true do end", 0);
+    const killed = expect(busy).rejects.toThrow(/killed/);
+    await until("it is busy", () => direct.ping().then(String, String).then((said) => said.includes("BUSY")));
+    const call = lock.lock();
+    await until("it has tried to select", () => front.count(named("SELECT")) > 0);
+    await direct.script("KILL");
+    await killed;
+    const hold = await call;
+    expect([await direct.exists("job"), await master.connect({ db: 3 }).exists("job")]).toEqual([0, 1]);
+    await hold.unlock();
+    await direct.config("SET", "busy-reply-threshold", "5000");
+  });
+
   test("a connection that has ended before the client is made grants nothing", async () => {
     const ended = master.connect();
     ended.disconnect();
