@@ -125,7 +125,8 @@ describe("a master and a replica", () => {
     front.clear();
     const busy = master.connect().eval("while true do end", 0);
     const killed = expect(busy).rejects.toThrow(/killed/);
-    await until("it is busy", () => direct.ping().then(String, String).then((said) => said.includes("BUSY")));
+    const said = () => direct.ping().then(String, String);
+    await until("it is busy", async () => (await said()).includes("BUSY"));
     const call = lock.lock();
     await until("it has tried to select", () => front.count(named("SELECT")) > 0);
     await direct.script("KILL");
