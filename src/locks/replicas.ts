@@ -218,6 +218,8 @@ export class Replicas {
     const { connection, runner } = this.#options;
     const database = databaseOf(runner.connection);
     if (database === databaseOf(connection)) return;
+    // What is sent while ioredis connects anew goes to the database of the options.
+    connection.options.db = database;
     // ioredis takes it for granted, so a refused one (BUSY) would leave the connection where it was, unnoticed: a new
     // connection selects the database again.
     connection.select?.(database).catch(() => this.#replace());

@@ -77,7 +77,7 @@ export interface ConnectionOptions {
   readonly password?: string | undefined;
   readonly sentinelUsername?: string | undefined;
   readonly sentinelPassword?: string | undefined;
-  readonly db?: number;
+  db?: number;
   readonly host?: string;
   readonly port?: number;
   /** The path of a Unix socket. */

@@ -109,7 +109,10 @@ describe("a master and a replica", () => {
     await lock.run(async () => expect(await inDatabase(0)).toBe(1));
     await own.select(3);
     await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([0, 1]));
+    // ioredis sends what it is given while it connects anew to the database of its options, here 0.
+    const isBack = new Promise((resolve) => own.once("ready", resolve));
     front.cut();
+    await isBack;
     await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([0, 1]));
     await own.select(0);
     await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([1, 0]));
