@@ -216,6 +216,8 @@ function tellCalls(own: OwnerLock): void {
   if (!own.calls) return;
   const holds = anyLive(own);
   const isNews = holds !== own.held;
+  // Of many waiting calls none has to look again.
+  if (!isNews && !own.turns) return;
   own.held = holds;
   for (const call of own.calls) {
     if (call.awaitsTurn) own.turns?.offer(call);

@@ -16,6 +16,7 @@ import {
 } from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
+import { hearLosses } from "../redis/hear-losses.js";
 import { type Acknowledged, Sender } from "../redis/sender.js";
 import type { EvalArguments } from "../scripts/script.js";
 import { quietly } from "./work.js";
@@ -69,10 +70,10 @@ export class Replicas {
     const lost = () => {
       runner.connectionEpoch++;
     };
-    for (const event of ["close", "node error", "-node"]) connection.on(event, lost);
     // The connection ends, and connects again, together with the user's connection from which it was made.
     if (runner.connection.status === "end") connection.disconnect();
     this.#stopListening = [
+      hearLosses(connection, lost),
       onEvents(runner.connection, ["end"], () => connection.disconnect()),
       onEvents(runner.connection, ["ready"], () => this.#reconnect()),
     ];

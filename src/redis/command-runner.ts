@@ -16,7 +16,7 @@ import { type Connection, isCluster, lookForMasters, masterAddress } from "./con
 import { onEvents } from "./connection-events.js";
 import { lacksCommand } from "./failures.js";
 import { hearAsking } from "./hear-asking.js";
-import { hearNodes } from "./hear-nodes.js";
+import { hearLosses } from "./hear-losses.js";
 import { type AnyCommand, type CommandHost, type CommandSpec, RetryingCommand } from "./retrying-command.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
@@ -86,12 +86,10 @@ export class CommandRunner implements CommandHost {
       for (const callback of [...this.#onReady]) callback();
     };
     this.#stopListening = [
-      // A cluster stays connected when one of its nodes is lost.
-      onEvents(connection, ["close", "node error", "-node"], lost),
+      hearLosses(connection, lost, () => this.#resend()),
       onEvents(connection, ["ready"], ready),
       stayConnected(connection),
       hearAsking(connection),
-      hearNodes(connection, lost, () => this.#resend()),
     ];
   }
 

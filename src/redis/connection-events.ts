@@ -2,7 +2,7 @@
  * The events of the user's connection. However many clients and calls listen, the connection has one listener for each
  * event: Node warns of an eleventh, and the limit of the user's emitter is not this library's to change.
  */
-import type { Connection } from "./connection.js";
+import { type Connection, isCluster } from "./connection.js";
 
 type Callback = (...args: readonly unknown[]) => void;
 
@@ -27,6 +27,13 @@ export function onEvents(
   return () => {
     for (const stop of stops) stop();
   };
+}
+
+/** Calls back with each connection of a cluster to a node, now and when it makes a new one. Returns a function that stops it. */
+export function onNodes(connection: Connection, callback: (node: unknown) => void): () => void {
+  if (!isCluster(connection)) return () => {};
+  for (const node of connection.nodes("all")) callback(node);
+  return onEvents(connection, ["+node"], callback);
 }
 
 function onEvent(connection: Connection, event: string | symbol, callback: Callback): () => void {

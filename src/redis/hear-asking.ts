@@ -7,8 +7,8 @@
  *
  * This module handles it. ioredis itself sends the command again.
  */
-import { type Connection, isCluster } from "./connection.js";
-import { onEvents } from "./connection-events.js";
+import type { Connection } from "./connection.js";
+import { onNodes } from "./connection-events.js";
 
 /** A connection to one node. In another version of ioredis it may have no `asking`. */
 interface Node {
@@ -19,9 +19,7 @@ const heard = new WeakSet<Node>();
 
 /** Handles ASKING on all nodes. Returns a function that stops that for nodes that come later. */
 export function hearAsking(connection: Connection): () => void {
-  if (!isCluster(connection)) return () => {};
-  for (const node of connection.nodes("all")) hear(node as Node);
-  return onEvents(connection, ["+node"], (node) => hear(node as Node));
+  return onNodes(connection, (node) => hear(node as Node));
 }
 
 function hear(node: Node): void {
