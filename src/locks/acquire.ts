@@ -11,7 +11,7 @@ import {
 import type { Frame } from "../owners/context.js";
 import type { LockAcquisitionOptions } from "./acquisition-options.js";
 import type { Acquired, Backend } from "./backend.js";
-import { awhile, callEnded, endRun, inOrder, inOrderWithin, turnsOf, undoSent, undoTry } from "./commands.js";
+import { awhile, callEnded, endRun, inOrder, inOrderWithin, turnsOf } from "./commands.js";
 import { addHold, openCall } from "./holds.js";
 import { dropExpired, holds } from "./loss.js";
 import { Grant, type OpenCall, type OwnerLock } from "./owner-lock.js";
@@ -20,6 +20,7 @@ import { release } from "./release.js";
 import { register } from "./renewal.js";
 import { type LocalSuccessor, successorOf } from "./successor.js";
 import { tellWaiting } from "./telling.js";
+import { undoSent, undoTry } from "./undo.js";
 import { admitsUpgrade } from "./upgrade.js";
 import { quietly } from "./work.js";
 

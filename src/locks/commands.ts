@@ -1,10 +1,11 @@
 /** The commands of one owner on one lock. They take effect one at a time, in the order of the calls. */
 import { elapsed, elapsedSince, instant } from "../base/clock.js";
 import type { Frame } from "../owners/context.js";
-import { type Backend, DONE, type Giving, NOTHING_LEFT } from "./backend.js";
+import { type Backend, DONE, type Giving } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
 import { forgetIfIdle, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
+import { endWireId } from "./undo.js";
 import { quietly } from "./work.js";
 
 /** Runs a task when the owner's earlier tasks have settled. */
@@ -163,36 +164,6 @@ async function undoIfLost(
   const word = await released;
   if (word !== DONE) void endWireId(own, backend, wireId);
   return word;
-}
-
-/** In the background: gives back whatever the server has, or may still get, under a wire id. */
-export function endWireId(own: OwnerLock, backend: Backend, wireId: string): Promise<unknown> {
-  const undone = quietly(backend.undo(wireId, undefined, () => NOTHING_LEFT));
-  own.table.env.settle(undone);
-  return undone;
-}
-
-/** A call; `behind`: the command that undoes the try which was on its way when the call ended, until its answer. */
-interface Undoable {
-  readonly own: OwnerLock;
-  readonly backend: Backend;
-  readonly wireId: string | undefined;
-  behind: Promise<unknown> | undefined;
-}
-
-/**
- * Undoes a try that is on its way, by a command right behind it. The call keeps its wire id: if the try is granted after
- * that command's tombstone has lapsed, the grant is undone by a further command.
- */
-export function undoSent(call: Undoable): void {
-  call.behind = endWireId(call.own, call.backend, call.wireId as string).then(() => {
-    call.behind = undefined;
-  });
-}
-
-/** Undoes whatever the tries of a call got or may still get, unless the command for that is under way. */
-export function undoTry({ own, backend, wireId, behind }: Undoable): Promise<unknown> {
-  return behind ?? (wireId ? endWireId(own, backend, wireId) : Promise.resolve());
 }
 
 /** Waits for work to settle, at most as long as a command may take. */

@@ -4,9 +4,10 @@ import { isLockError, type LockLostError, type LossReason } from "../base/errors
 import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
 import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from "./backend.js";
-import { changed, endWireId, inOrder, letGo, once } from "./commands.js";
+import { changed, inOrder, letGo, once } from "./commands.js";
 import { anyLive, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
+import { endWireId } from "./undo.js";
 import { noop } from "./work.js";
 
 /** Loses every hold whose local deadline has passed. */
