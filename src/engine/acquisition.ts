@@ -43,7 +43,7 @@ export interface QueueTraits {
   readonly serverQueued: boolean;
   /** The server has to know the first waiter of each process: a call that becomes the first tries once. */
   readonly advertised: boolean;
-  /** Several calls can be granted the same at once, as readers are. */
+  /** Several calls can be granted the same at once, as readers are; so sibling runs of an owner share a turn. */
   readonly shared: boolean;
   /** The release command can grant the lock to the first waiter of this process. */
   readonly handoff: boolean;

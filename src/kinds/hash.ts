@@ -16,7 +16,6 @@ import {
   type Try,
 } from "../locks/backend.js";
 import type { Env } from "../locks/env.js";
-import type { AccessMode } from "../locks/turns.js";
 import { noop } from "../locks/work.js";
 import {
   lockAcquire,
@@ -78,10 +77,6 @@ export class HashBackend implements Backend {
 
   get side(): Side {
     return "only";
-  }
-
-  get accessMode(): AccessMode {
-    return "exclusive";
   }
 
   get channel(): string {

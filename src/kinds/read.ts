@@ -2,7 +2,6 @@
 import { readHold, writeField } from "../base/names.js";
 import type { QueueTraits } from "../engine/acquisition.js";
 import type { Acquired, Backend, Rest, Side, Try } from "../locks/backend.js";
-import type { AccessMode } from "../locks/turns.js";
 import {
   readExtend,
   readForce,
@@ -34,10 +33,6 @@ export class ReadBackend extends ReadWriteBackend {
 
   override get side(): Side {
     return "read";
-  }
-
-  override get accessMode(): AccessMode {
-    return "shared";
   }
 
   override get renewer(): Renewer {

@@ -95,7 +95,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   hasTurn(ordered = false): boolean {
     const { own, frame, backend } = this;
     if (backend.side === "write" && !admitsUpgrade(this, ordered)) return false;
-    return own.turns?.admits(frame, backend.accessMode) ?? true;
+    return own.turns?.admits(frame, backend.traits.shared) ?? true;
   }
 
   override reenters(): boolean {

@@ -5,7 +5,6 @@
 import type { LockEvent, LockKind } from "../base/events.js";
 import type { CoWaiters, QueueTraits, Successor } from "../engine/acquisition.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-import type { AccessMode } from "./turns.js";
 
 /** The server's word on a command for an owner's hold. */
 export const DONE = 1;
@@ -83,8 +82,6 @@ export interface Backend {
   readonly renewer: Renewer;
   /** Which side of the lock it is: holds on one side are counted together. */
   readonly side: Side;
-  /** Whether its runs share a turn with sibling runs. */
-  readonly accessMode: AccessMode;
   /** How its waiters queue and are woken. */
   readonly traits: QueueTraits;
   /** The field of an owner in the lock's hash. */

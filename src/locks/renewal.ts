@@ -15,7 +15,7 @@ const NOTHING: readonly Renewal<OwnerLock>[] = [];
 export function register(grant: Grant, sent: Instant, now: Instant): void {
   const { own, backend, frame, renewed } = grant;
   trace('lock "%s": granted to %s', grant.lockName, grant);
-  if (frame) turnsOf(own).begin(frame, backend.accessMode);
+  if (frame) turnsOf(own).begin(frame, backend.traits.shared);
   if (renewed) {
     if (!own.firstHold?.next) own.renewAt = NEVER;
     renewBy(own, onMono(sent, now) + renewalInterval(own.table.env.settings.watchdogTimeout));

@@ -1,9 +1,6 @@
 /** The turns of one owner's runs on one lock. It knows neither holds nor commands. */
 import { encloses, type Frame } from "../owners/context.js";
 
-/** Whether a run shares its turn: sibling reads share one, all other runs do not. */
-export type AccessMode = "shared" | "exclusive";
-
 /** A call that may have to wait for the runs of its owner. */
 export interface TurnTaker {
   /** Calls with one queue name get the lock in order, so it is enough to resume one of them at a time. */
@@ -19,7 +16,8 @@ export interface TurnTaker {
 }
 
 export class Turns {
-  readonly #active = new Map<Frame, AccessMode>();
+  /** The runs that have the turn, and whether each shares it: sibling reads do, all other runs do not. */
+  readonly #active = new Map<Frame, boolean>();
   /** How many calls wait for their turn. */
   #waiting = 0;
   /** The call that was resumed, and has neither got the lock nor given up. */
@@ -30,17 +28,16 @@ export class Turns {
   }
 
   /** True if every active run encloses this one, or shares the turn with it. A call that is no run is always admitted. */
-  admits(frame: Frame | undefined, accessMode: AccessMode): boolean {
+  admits(frame: Frame | undefined, shared: boolean): boolean {
     if (!frame) return true;
-    for (const [other, theirs] of this.#active) {
-      const share = accessMode === "shared" && theirs === "shared";
-      if (!share && !encloses(other, frame.parent)) return false;
+    for (const [other, isShared] of this.#active) {
+      if (!(shared && isShared) && !encloses(other, frame.parent)) return false;
     }
     return true;
   }
 
-  begin(frame: Frame, accessMode: AccessMode): void {
-    this.#active.set(frame, accessMode);
+  begin(frame: Frame, shared: boolean): void {
+    this.#active.set(frame, shared);
   }
 
   /** True if the run was active. */
