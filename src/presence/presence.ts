@@ -90,8 +90,10 @@ export class Presence {
     const sinceTold = this.#toldAt === undefined ? round : clock.mono() - this.#toldAt;
     if (sinceTold >= round && (hasOld || this.#toldAt !== undefined)) {
       this.#begin(hasOld ? this.#tell(told) : this.#takeBack());
-      this.#toldAt = hasOld ? clock.mono() : undefined;
-      if (hasOld) this.#arm(round);
+      if (hasOld) {
+        this.#toldAt = clock.mono();
+        this.#arm(round);
+      }
     } else if (this.#toldAt !== undefined) {
       // Rounded up: after a fraction of a millisecond the clock may not have moved.
       this.#arm(Math.ceil(round - sinceTold));
@@ -131,16 +133,17 @@ export class Presence {
 
   async #takeBack(): Promise<void> {
     const { runner, client } = this.#options;
-    this.#toldAt = undefined;
     try {
       const { id } = client;
       await Promise.all([runner.command("DEL", clientKey(id)), runner.command("ZREM", CLIENT_INDEX, id)]);
+      this.#toldAt = undefined;
     } catch (cause) {
       this.#failed(cause);
+      if (!this.#isOff && !this.#armed) this.#arm(LOOK);
     }
   }
 
-  /** If Redis does not answer, the next round tries again. Any other failure ends the writing, and is reported once. */
+  /** If Redis does not answer, it is tried again later. Any other failure ends the writing, and is reported once. */
   #failed(cause: unknown): void {
     if (this.#isOff || isLockError(cause, "UNAVAILABLE") || isLockError(cause, "CLIENT_CLOSED")) return;
     this.#isOff = true;

@@ -74,6 +74,22 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     await locks.close();
   });
 
+  test("list, as the first call of a client whose connection an earlier client has left", async () => {
+    const connection = fromNodeRedis(make());
+    const first = new LockClient(connection, UNHURRIED);
+    const name = `${version} left behind`;
+    const hold = await first.getLock(name).lock({ lease: 10 * PATIENCE });
+    await first.close();
+    await until("the connection rests", () => connection.status === "wait");
+    const second = new LockClient(connection, UNHURRIED);
+    const listed: string[] = [];
+    for await (const info of second.list({ match: name })) listed.push(info.name);
+    expect(listed).toEqual([]);
+    expect(hold.isHeld).toBe(false);
+    await second.getLock(name).run(() => {});
+    await second.close();
+  });
+
   test.each(["auto", false] as const)(
     "a first call that replicas must acknowledge connects the client: shardedPubSub %s",
     async (shardedPubSub) => {
@@ -195,8 +211,9 @@ describe.each(VERSIONS)("%s, when a node has left", (_, redis) => {
     const node = user.masters.find(isLeaving);
     const others = user.masters.filter((each) => each !== node);
     await Promise.all(others.map((each) => user.nodeClient(each)));
-    const own = connection.nodes().find(isLeaving)?.duplicate();
-    if (!node || !own) throw new Error("no such node");
+    const source = connection.nodes().find(isLeaving);
+    const own = source?.duplicate();
+    if (!node || !source || !own) throw new Error("no such node");
     await politeFailover(cluster, "left");
     await until("the cluster's client knows", () => {
       connection.refreshSlotsCache();
@@ -210,6 +227,9 @@ describe.each(VERSIONS)("%s, when a node has left", (_, redis) => {
     await until("it is tried", () => failed || own.status === "ready");
     expect(isClosed(node)).toBe(true);
     own.disconnect();
+    // Trouble of the connection, for which a command is tried again; what is thrown would be a mistake of the caller.
+    const asked = source.call("PING");
+    expect(await failure(asked)).toMatchObject({ message: expect.stringContaining("is known") });
   });
 });
 

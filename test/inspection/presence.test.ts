@@ -3,7 +3,9 @@ import { hostname } from "node:os";
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { describe, expect, test } from "vitest";
-import { LockClient, type LockInfo, MultiLock } from "../../src/index.js";
+import { systemClock } from "../../src/base/clock.js";
+import { INTERNALS } from "../../src/client-options.js";
+import { LockClient, type LockClientOptions, type LockInfo, MultiLock } from "../../src/index.js";
 import { failure, untilWaiting } from "../contract/helpers.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import {
@@ -109,6 +111,35 @@ test("short holds tell nothing, an idle client sends nothing, and close takes ba
   await quiet.unlock();
   await silent.close();
   counter.stop();
+});
+
+test("what refused writes keep from being taken back is taken back after that, long before it expires", async () => {
+  const start = Date.now();
+  const wall = () => start + 50 * (Date.now() - start);
+  const clock = {
+    mono: () => 50 * systemClock.mono(),
+    wall,
+    after: (ms: number, callback: () => void) => systemClock.after(ms / 50, callback),
+  };
+  await using own = await startRedis();
+  const options = { watchdogTimeout: 300_000, commandTimeout: 100_000, [INTERNALS]: { clock } };
+  const client = new LockClient(own.connect(), options as LockClientOptions);
+  const isTold = async () => (await own.call("EXISTS", keyOf(client))) === 1;
+  const refusals = async () => {
+    const info = String(await own.call("INFO", "errorstats"));
+    return Number(/errorstat_NOREPLICAS:count=(\d+)/.exec(info)?.[1] ?? 0);
+  };
+  const hold = await client.getLock("told").lock({ lease: 3_600_000 });
+  await until("it is told", isTold);
+  await hold.unlock();
+  await own.call("CONFIG", "SET", "min-replicas-to-write", "1");
+  await until("it is refused to take that back", async () => (await refusals()) > 0);
+  // Nobody hears that the client gives it up for now.
+  await new Promise<void>((resolve) => clock.after(1.5 * options.commandTimeout, resolve));
+  expect(await isTold()).toBe(true);
+  await own.call("CONFIG", "SET", "min-replicas-to-write", "0");
+  await until("it is taken back", async () => !(await isTold()));
+  await client.close();
 });
 
 test("a process that dies is gone within two rounds", async () => {

@@ -76,6 +76,11 @@ describe("without authorize", () => {
     ["http://localhost/", { "x-forwarded-host": "locks.example" }, 403],
     ["http://localhost/", { "x-forwarded-for": "203.0.113.9, 127.0.0.1" }, 403],
     ["http://localhost/", { forwarded: "for=203.0.113.9" }, 403],
+    ["http://localhost/", { "x-real-ip": "203.0.113.9" }, 403],
+    ["http://localhost/", { "cf-connecting-ip": "203.0.113.9", "x-forwarded-for": "127.0.0.1" }, 403],
+    ["http://localhost/", { "x-real-ip": "127.0.0.1", "x-forwarded-proto": "https" }, 200],
+    ["http://localhost/", { "x-forwarded-proto": "https" }, 403],
+    ["http://localhost/", { via: "1.1 proxy" }, 403],
   ])("%s with %j answers %i", async (url, headers, status) => {
     const inspector = inspect();
     for (const path of ["", "api/locks", "api/events", "app.js", "nothing"]) {
@@ -261,11 +266,14 @@ describe("api/unlock", () => {
     expect([response.status, await response.json()]).toEqual([200, { unlocked: false }]);
   });
 
-  test("behind a proxy that ends TLS the browser's word counts", async () => {
-    const headers = { origin: "https://localhost:3000", "sec-fetch-site": "same-origin" };
-    const response = await post(inspect({ authorize: allow }), { body: '{"name":"free"}', headers });
-    expect([response.status, await response.json()]).toEqual([200, { unlocked: false }]);
-  });
+  test.each(["https://localhost:3000", "https://locks.example"])(
+    "behind a proxy that ends TLS, or puts in a host of its own, the browser's word counts: %s",
+    async (origin) => {
+      const headers = { origin, "sec-fetch-site": "same-origin" };
+      const response = await post(inspect({ authorize: allow }), { body: '{"name":"free"}', headers });
+      expect([response.status, await response.json()]).toEqual([200, { unlocked: false }]);
+    },
+  );
 
   test.each([
     ["lock", (by: LockClient, name: string) => by.getLock(name)],
@@ -305,6 +313,26 @@ describe("api/unlock", () => {
     await post(inspect({ authorize: allow }), { body: '{"name":"both sides"}' });
     expect(await client.inspect("both sides")).toBeNull();
   });
+});
+
+test("an unlock is told to the audit although the look for what is left fails", async () => {
+  const held = await other.getReadWriteLock("half").writeLock().lock();
+  const told: string[] = [];
+  const inspect = [() => client.inspect("half"), () => Promise.reject(new Error("planted"))];
+  const failing = new Proxy(client, {
+    get: (target, key) => {
+      const value = key === "inspect" ? inspect.shift() : Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const inspector = createInspector(failing, {
+    authorize: allow,
+    onUnlock: ({ name }) => void told.push(name),
+  });
+  const response = await post(inspector, { body: '{"name":"half"}' });
+  expect([response.status, await response.json()]).toEqual([200, { unlocked: true }]);
+  expect(told).toEqual(["half"]);
+  await expect(held.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
 });
 
 describe("api/events", () => {
@@ -402,6 +430,80 @@ describe("api/events", () => {
       changed.some((info: { name: string }) => info.name === "before"),
     );
     await second.find("history", (entries) => entries.some(isEntry("granted", ownerId)));
+  });
+
+  test("each entry is told once, to a page that connects right after it too", async () => {
+    const inspector = inspect({ every: 100 });
+    const first = await open(inspector);
+    await first.find("locks");
+    const { ownerId } = await hold("once", client);
+    const second = await open(inspector);
+    const later = await hold("after once", client);
+    for (const reader of [first, second]) {
+      await reader.find("history", (entries) => entries.some(isEntry("granted", later.ownerId)));
+      expect(historyOf(ownerId, reader)).toEqual(["granted"]);
+    }
+  });
+
+  test("what happened right before the last page left is told once to the next", async () => {
+    const inspector = inspect({ every: 100 });
+    const first = await open(inspector);
+    await first.find("locks");
+    const { ownerId } = await hold("before leaving", client);
+    await first.stop();
+    const second = await open(inspector);
+    await second.find("history", (entries) => entries.some(isEntry("granted", ownerId)));
+    const later = await hold("after leaving", client);
+    await second.find("history", (entries) => entries.some(isEntry("granted", later.ownerId)));
+    expect(historyOf(ownerId, second)).toEqual(["granted"]);
+  });
+
+  test.each([
+    ["this process", () => client],
+    ["another process", () => other],
+  ])("a hold of %s that ends while nobody looks on is told as over to the next page", async (who, by) => {
+    const inspector = inspect({ every: 100 });
+    const first = await open(inspector);
+    await first.find("locks");
+    const name = `unseen end: ${who}`;
+    const held = await hold(name, by());
+    const kept = await hold(`kept: ${who}`, by());
+    await first.find("history", (entries) => entries.some(isEntry("granted", held.ownerId)));
+    await first.find("history", (entries) => entries.some(isEntry("granted", kept.ownerId)));
+    await first.stop();
+    await held.unlock();
+    const second = await open(inspector);
+    const entries = await second.find("history", (all) => all.some(isEntry("released", held.ownerId)));
+    expect(entries.find(isEntry("released", held.ownerId))).not.toHaveProperty("held");
+    expect(historyOf(kept.ownerId, second)).toEqual(["granted"]);
+    await kept.unlock();
+    const end = await second.find("history", (all) => all.some(isEntry("released", kept.ownerId)));
+    expect(end.find(isEntry("released", kept.ownerId))).toHaveProperty("held");
+    expect(historyOf(held.ownerId, second)).toEqual(["granted", "released"]);
+  });
+
+  test("a hold that was nested while nobody looked on is over with its last hold", async () => {
+    const owner = client.newOwner();
+    const lock = client.getLock("nested unseen");
+    const history = new History(() => undefined);
+    const look = async () => {
+      history.beginLook();
+      const info = await client.inspect(lock.name);
+      history.endLook(info ? [info] : []);
+    };
+    const told = () => history.entries.map(({ what }) => what);
+    const unfollow = history.follow(client);
+    await look();
+    const outer = await lock.lock({ owner });
+    await look();
+    unfollow();
+    const inner = await lock.lock({ owner });
+    onTestFinished(history.follow(client));
+    await look();
+    await inner.unlock();
+    expect(told()).toEqual(["granted"]);
+    await outer.unlock();
+    expect(told()).toEqual(["granted", "released"]);
   });
 
   test.each([

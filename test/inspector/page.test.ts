@@ -132,6 +132,26 @@ function inBrowser(): void {
     await page.waitForSelector("#detail", { state: "hidden" });
   });
 
+  test("the word on an unlock names the lock that was asked about, whatever is shown by then", async () => {
+    await other.getLock("asked about").lock();
+    const page = await open();
+    let answer: (() => void) | undefined;
+    await page.route("**/api/unlock", async (route) => {
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      await route.continue();
+    });
+    await page.click(".row >> text=asked about");
+    await page.click("#unlock");
+    await page.click("#confirmed");
+    await until("the request is on its way", () => answer);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("#detail", { state: "hidden" });
+    answer?.();
+    await page.waitForSelector("#toast >> text=“asked about” is unlocked.");
+  });
+
   test("processes are shown by their names, with what they hold and wait for", async () => {
     await using third = new LockClient(server.connect(), { ...UNHURRIED, label: "reports-2" });
     const mine = await third.getLock("page:7").lock();

@@ -16,7 +16,7 @@ export function openDetail(closed) {
   $("close").addEventListener("click", closed);
   $("unlock").addEventListener("click", ask);
   $("cancel").addEventListener("click", () => $("confirm").close());
-  $("confirmed").addEventListener("click", () => unlock($("confirm").ownerIds));
+  $("confirmed").addEventListener("click", () => unlock($("confirm").asked));
 }
 
 export function showDetail(chosen) {
@@ -86,21 +86,22 @@ function ask() {
   const info = locks.get(name);
   if (!info) return;
   const dialog = $("confirm");
-  dialog.ownerIds = info.holders.map(({ ownerId }) => ownerId);
+  dialog.asked = { name, ownerIds: info.holders.map(({ ownerId }) => ownerId) };
   $("confirm-title").textContent = `Unlock “${name}”?`;
   $("confirm-holders").replaceChildren(...info.holders.map(holderCard));
   dialog.showModal();
 }
 
-async function unlock(ownerIds) {
+/** `asked`: the lock and its holders as the operator was asked about them; another lock may be shown before the answer. */
+async function unlock(asked) {
   $("confirm").close();
   const headers = { "content-type": "application/json", "x-holdfast-csrf": meta("csrf") };
   try {
-    const body = JSON.stringify({ name, ownerIds });
+    const body = JSON.stringify(asked);
     const response = await fetch("api/unlock", { method: "POST", headers, body });
     if (!response.ok) return toast(`Not unlocked: ${(await response.text()).trim() || response.status}`);
     const { unlocked } = await response.json();
-    toast(unlocked ? `“${name}” is unlocked.` : `“${name}” was free already.`);
+    toast(unlocked ? `“${asked.name}” is unlocked.` : `“${asked.name}” was free already.`);
   } catch {
     toast("Not known whether it was unlocked: no answer.");
   }

@@ -14,6 +14,17 @@ export type Authorize = (
   action: Action,
 ) => boolean | Response | Promise<boolean | Response>;
 
+/** Headers in which proxies tell the client's address. */
+const CLIENT_ADDRESSES = [
+  "x-forwarded-for",
+  "x-real-ip",
+  "x-client-ip",
+  "x-cluster-client-ip",
+  "cf-connecting-ip",
+  "true-client-ip",
+  "fastly-client-ip",
+];
+
 /** The addresses that requests of `nodeHandler` came from. */
 const REMOTES = new WeakMap<Request, string>();
 
@@ -47,12 +58,19 @@ function isLocal(request: Request): boolean {
   const list = (name: string) => headers.get(name)?.split(",") ?? [];
   const hosts = [new URL(request.url).host, ...list("host"), ...list("x-forwarded-host")];
   const remote = REMOTES.get(request);
-  const addresses = [...list("x-forwarded-for"), ...(remote === undefined ? [] : [remote])];
+  const told = CLIENT_ADDRESSES.flatMap(list);
+  const addresses = [...told, ...(remote === undefined ? [] : [remote])];
   return (
     hosts.every((host) => isLoopback(hostnameOf(host.trim()))) &&
     addresses.every((address) => isLoopback(hostnameOf(bracketed(address.trim())))) &&
+    (told.length > 0 || !isForwarded(headers)) &&
     !headers.has("forwarded")
   );
+}
+
+/** Whether a proxy has passed the request on, by any header but those that have the client's address. */
+function isForwarded(headers: Headers): boolean {
+  return headers.has("via") || [...headers.keys()].some((name) => name.startsWith("x-forwarded-"));
 }
 
 /** The host as URLs write it: `0x7f.1` is 127.0.0.1. "" for what is no host. */
@@ -86,14 +104,15 @@ export class CsrfGuard {
   }
 }
 
-/** Behind a proxy that ends TLS the URL says `http` and the origin `https`; then the browser's `sec-fetch-site` counts. */
+/**
+ * Behind a proxy the URL may have another scheme and host than the browser knows. So the browser's own word counts, which
+ * no page can write: `sec-fetch-site`, where it sends that.
+ */
 function isSameOrigin(request: Request): boolean {
   const origin = request.headers.get("origin") ?? "";
   const site = request.headers.get("sec-fetch-site");
   if (!URL.canParse(origin)) return false;
-  const [from, to] = [new URL(origin), new URL(request.url)];
-  if (site !== null && site !== "same-origin") return false;
-  return from.origin === to.origin || (site === "same-origin" && from.host === to.host);
+  return site === null ? new URL(origin).origin === new URL(request.url).origin : site === "same-origin";
 }
 
 function digest(value: string): Buffer {

@@ -90,6 +90,7 @@ export class Feed {
     clearTimeout(this.#timer);
     clearTimeout(this.#batch);
     this.#batch = undefined;
+    this.#history.take();
     this.#last = undefined;
     this.#unfollow?.();
     this.#unfollow = undefined;
@@ -144,6 +145,8 @@ export class Feed {
   }
 
   #tellAll(viewer: Viewer, { at, locks, truncated }: Look): void {
+    // All entries are told below, so none of them may come in a batch after that.
+    this.#tellHistory();
     for (let i = 0; i === 0 || i < locks.length; i += CHUNK) {
       const changed = locks.slice(i, i + CHUNK);
       viewer.send(message("locks", { at, reset: i === 0, total: locks.length, truncated, changed }));
@@ -153,6 +156,7 @@ export class Feed {
   }
 
   #tellHistory(): void {
+    clearTimeout(this.#batch);
     this.#batch = undefined;
     const entries: readonly Entry[] = this.#history.take();
     if (entries.length > 0) this.#tell("history", entries);

@@ -14,11 +14,16 @@ export async function force(client: LockClient, { name, kind, mode, holders }: L
   const lock = client.getReadWriteLock(name);
   if (mode === "read") return lock.readLock().forceUnlock();
   const unlocked = await lock.writeLock().forceUnlock();
-  // The writer's own read holds are left, and the operator meant them as well.
-  const left = await client.inspect(name);
-  const [writer] = holders;
-  if (left?.mode === "read" && left.holders.every(({ ownerId }) => ownerId === writer?.ownerId)) {
-    await lock.readLock().forceUnlock();
+  try {
+    // The writer's own read holds are left, and the operator meant them as well.
+    const left = await client.inspect(name);
+    const [writer] = holders;
+    if (left?.mode === "read" && left.holders.every(({ ownerId }) => ownerId === writer?.ownerId)) {
+      await lock.readLock().forceUnlock();
+    }
+  } catch (error) {
+    // The writer has lost the lock, and whoever is told of unlocks has to know. What is left shows in the next look.
+    if (!unlocked) throw error;
   }
   return unlocked;
 }

@@ -25,8 +25,11 @@ interface Open {
   /** The look that was under way when the hold was first seen: it may have read the lock before. */
   readonly look: number;
   label: string | null;
-  /** Holds of the owner: those that the first look has shown, and what events have told since. */
-  count: number;
+  /**
+   * Holds of the owner: those that a look has shown, and what events have told since. Undefined for a hold of which
+   * nothing was told for a while: the next look counts.
+   */
+  count: number | undefined;
 }
 
 /** How many entries are kept: enough for the page's picture of the last minutes. */
@@ -55,7 +58,7 @@ export class History {
 
   /** Listens to a client's events, until the returned function is called. What happens after that is not known. */
   follow(client: LockClient): () => void {
-    this.#open.clear();
+    for (const open of this.#open.values()) open.count = undefined;
     this.#waiting.clear();
     this.#first = true;
     const acquired = (event: LockEvents["acquired"]) => this.#granted(event);
@@ -92,8 +95,10 @@ export class History {
         seen.add(key);
         const label = holder.client?.label ?? null;
         const open = this.#open.get(key);
+        const hasChanged = this.#changed.has(key);
         if (open) open.label = label;
-        if (open || this.#changed.has(key)) continue;
+        if (open && !hasChanged) open.count ??= holder.count;
+        if (open || hasChanged) continue;
         const since = Math.min(now, holder.since?.getTime() ?? now);
         const { ownerId, count } = holder;
         this.#open.set(key, { info, ownerId, since, look: this.#look - 1, label, count });
@@ -109,7 +114,9 @@ export class History {
     for (const [key, open] of this.#open) {
       if (seen.has(key) || this.#forced.has(key) || open.look >= this.#look) continue;
       this.#open.delete(key);
-      this.#add(now, "released", open.info, open.ownerId, open.label, { held: now - open.since });
+      // The first look shows what ended while nobody looked on, and not when.
+      const held = this.#first ? {} : { held: now - open.since };
+      this.#add(now, "released", open.info, open.ownerId, open.label, held);
     }
     this.#waiting = waiting;
     this.#first = false;
@@ -142,11 +149,11 @@ export class History {
     if (ownerId === undefined || !KINDS.has(kind)) return;
     const key = keyOf(lockName, ownerId);
     const open = this.#open.get(key);
-    if (open) {
+    if (open?.count !== undefined) {
       open.count++;
       return;
     }
-    if (nested) {
+    if (open || nested) {
       // The first look is under way, and may have counted the owner's holds before: the next one counts them.
       this.#changed.add(key);
       return;
@@ -161,7 +168,11 @@ export class History {
     if (ownerId === undefined || !KINDS.has(kind)) return;
     const key = keyOf(lockName, ownerId);
     const open = this.#open.get(key);
-    if (!open || --open.count > 0) return;
+    if (open?.count === undefined) {
+      if (open) this.#changed.add(key);
+      return;
+    }
+    if (--open.count > 0) return;
     this.#end(key);
     const now = wallTime();
     const forced = this.#forced.delete(key) && what === "lost";

@@ -29,7 +29,7 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
   #isPaused = false;
   #mustLook = false;
   readonly #way: Way = {
-    ask: (address, args) => this.link.linkTo(address).send(args),
+    ask: (address, args) => this.#ask(address, args),
     refresh: () => this.refreshSlotsCache(),
   };
   #knowing: Promise<void> | undefined;
@@ -135,6 +135,12 @@ export class ClusterOfNodes extends GivenConnection implements ClusterConnection
     const from = ready.length > 0 ? ready : clients;
     const named = this.#cluster.masters.find(({ address }) => address === first)?.client;
     return named?.isReady ? named : from[Math.floor(Math.random() * from.length)];
+  }
+
+  /** Rejects, never throws: a master that has left, or a link that rests, is trouble of the connection. */
+  async #ask(address: string, args: readonly string[]): Promise<unknown> {
+    if (this.status === "wait") this.start();
+    return this.link.linkTo(address).send(args);
   }
 
   #learn(): Promise<void> {

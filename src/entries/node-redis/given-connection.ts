@@ -82,7 +82,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
 
   async connect(): Promise<void> {
     if (this.#isEnded) throw new Error("the client was closed");
-    this.#start();
+    this.start();
     await this.link.connect();
   }
 
@@ -107,7 +107,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
   }
 
   /** Connects what is not connected. */
-  #start(): void {
+  protected start(): void {
     this.begin();
     if (this.link.status === "wait" || this.link.status === "end")
       void this.#outside(() => this.link.connect().catch(ignore));
@@ -116,7 +116,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
   #send(args: readonly string[], key: string | undefined): Promise<unknown> {
     if (!this.isOpen) this.checkOpen();
     if (this.#isEnded) return Promise.reject(new Error("the client was closed"));
-    if (!this.isOpen || this.link.status !== "ready") this.#start();
+    if (!this.isOpen || this.link.status !== "ready") this.start();
     return this.link.send(args, key);
   }
 
@@ -140,7 +140,7 @@ export abstract class GivenConnection extends Emitter implements Connection {
     this.#wasOpen = true;
     if (!this.#isEnded) return;
     this.#isEnded = false;
-    if (this.eventNames().length > 0) this.#start();
+    if (this.eventNames().length > 0) this.start();
   }
 
   /** Called at everything that may mean that the given client was closed. */
