@@ -18,6 +18,7 @@
 --   coWaiters...  text     waiters whose tickets are to be kept
 -- REPLY
 --   1              granted
+--   {1, 0, i...}   granted; coWaiters (from 1) that lost their ticket
 --   {0, ms, i...}  refused; when it may be free, -1 if never; coWaiters (from 1) that lost their ticket or are next
 --   {2, 0}         this wire id is over
 -- INCLUDE shared/clock
@@ -87,6 +88,10 @@ if free and (not head or head == owner) then
   if aliveFor ~= '0' then
     keep_alive()
   end
+  if #reply > 2 then
+    reply[1] = 1
+    return reply
+  end
   return 1
 end
 
@@ -94,7 +99,7 @@ reply[2] = redis.call('PTTL', lock)
 if free then
   reply[2] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now)
   if dropped > 0 then
-    wake_next(queue, channel, publish)
+    wake_next(queue, timeouts, alive, channel, publish, now)
   end
   for i = 6, #ARGV do
     if ARGV[i] == head then

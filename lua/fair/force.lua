@@ -24,13 +24,14 @@ local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 
 refuse_foreign(lock)
+-- Refuses other data in the place of the queue, before anything is written.
+redis.call('LINDEX', queue, 0)
 local held = redis.call('EXISTS', lock)
 -- A call that is sent again must not take the lock from a later holder, also if the first run found no holder.
 if not write_tombstone(tombstone, tombstoneTtl, held) then
   return tonumber(redis.call('GET', tombstone))
 elseif held == 1 then
   redis.call('DEL', lock)
-  prune(queue, timeouts, alive, server_time(), grace)
-  wake_next(queue, channel, publish)
+  pass_on(queue, timeouts, alive, channel, publish, server_time(), grace)
 end
 return held

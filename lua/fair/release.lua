@@ -37,8 +37,7 @@ if held then
   redis.call('SET', tombstone, '1', 'PX', tombstoneTtl)
 end
 if redis.call('EXISTS', lock) == 0 then
-  prune(queue, timeouts, alive, server_time(), grace)
-  wake_next(queue, channel, publish)
+  pass_on(queue, timeouts, alive, channel, publish, server_time(), grace)
 end
 if held or redis.call('EXISTS', tombstone) == 1 then
   return 1

@@ -110,7 +110,6 @@ for _, owner in ipairs(ended) do
 end
 -- A waiter that did not hold the lock may have been the head of the queue, for which all others waited.
 if undone == 1 and redis.call('EXISTS', lock) == 0 then
-  prune(queue, timeouts, alive, server_time(), grace)
-  wake_next(queue, channel, publish)
+  pass_on(queue, timeouts, alive, channel, publish, server_time(), grace)
 end
 return undone

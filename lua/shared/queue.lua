@@ -1,5 +1,6 @@
 -- A fair lock's waiters: `queue` is their order, `timeouts` what Redisson knows of each (the time at which its ticket
--- lapses), `alive` what this library knows of its own (the time until which it counts as alive).
+-- lapses), `alive` what this library knows of its own (the time until which it counts as alive; with half a millisecond
+-- at its end that is its last chance).
 
 -- When a waiter's ticket lapses; nil for a waiter without a time, which would otherwise never be dropped.
 local function deadline_of(timeouts, alive, waiter)
@@ -25,16 +26,32 @@ local function close_ranks(queue, timeouts, now, grace, unused)
   end
 end
 
--- Drops dead waiters at the head of the queue; returns how many. A waiter that is dropped before its ticket lapses
--- leaves the rest of its turn to the waiters behind it, as a waiter that gives up does: otherwise a dead Java waiter
--- would hold up the queue for all these turns.
+-- When a waiter of this library has its last chance; nil for one that is heard of, and for one of Redisson.
+local function last_chance(alive, waiter)
+  local score = tonumber(redis.call('ZSCORE', alive, waiter) or 0)
+  return score % 1 ~= 0 and score or nil
+end
+
+-- Drops dead waiters at the head of the queue of a free lock; returns how many. A waiter that is dropped before its ticket
+-- lapses leaves the rest of its turn to the waiters behind it, as a waiter that gives up does: otherwise a dead Java
+-- waiter would hold up the queue for all these turns.
 local function prune(queue, timeouts, alive, now, grace)
-  local dropped, unused = 0, 0
+  -- Milliseconds. If the server stood still, nobody was heard of, and what the waiters have sent is yet to be read. So
+  -- the first that seems to be dead has a last chance; those behind it have had as much time as it had.
+  local LAST_CHANCE = 200
+  local dropped, unused, waited = 0, 0, false
   local head = redis.call('LINDEX', queue, 0)
   while head do
     local deadline = deadline_of(timeouts, alive, head)
     if deadline and deadline > now then
       break
+    end
+    if deadline and not waited and redis.call('ZSCORE', alive, head) then
+      waited = last_chance(alive, head) ~= nil
+      if not waited then
+        redis.call('ZADD', alive, now + LAST_CHANCE + 0.5, head)
+        break
+      end
     end
     local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)
     unused = unused + math.max(0, math.min(grace, timeout - unused - now))
@@ -50,10 +67,27 @@ local function prune(queue, timeouts, alive, now, grace)
   return dropped
 end
 
--- Tells the next waiter, on its own channel, that the lock is free.
-local function wake_next(queue, channel, publish)
+-- Tells the next waiter, on its own channel, that the lock is free. If that one has its last chance, it may be dead: then
+-- also the first one that is not, so that somebody looks again.
+local function wake_next(queue, timeouts, alive, channel, publish, now)
   local head = redis.call('LINDEX', queue, 0)
-  if head then
-    redis.pcall(publish, channel .. ':' .. head, '0')
+  if not head then
+    return
   end
+  redis.pcall(publish, channel .. ':' .. head, '0')
+  if not last_chance(alive, head) then
+    return
+  end
+  for _, waiter in ipairs(redis.call('LRANGE', queue, 1, -1)) do
+    if (deadline_of(timeouts, alive, waiter) or 0) > now then
+      redis.pcall(publish, channel .. ':' .. waiter, '0')
+      return
+    end
+  end
+end
+
+-- The lock is free: drops dead waiters, and tells the next.
+local function pass_on(queue, timeouts, alive, channel, publish, now, grace)
+  prune(queue, timeouts, alive, now, grace)
+  wake_next(queue, timeouts, alive, channel, publish, now)
 end

@@ -4,7 +4,8 @@ import type { Item } from "../base/list.js";
 /**
  * The outcome of a try. Granted: `lease` is for how many milliseconds no waiter has to try without a message; `remaining`,
  * of a counter, how much of it is free for other calls; `nested`, that the owner had the lock already. Refused: `ttl` is in
- * how many milliseconds the holder's lease ends; -1: never, 0: the call has to try again at once.
+ * how many milliseconds the holder's lease ends; -1: never, 0: the call has to try again at once. `mustRetry`: tickets of
+ * co-waiters that have to try themselves.
  */
 export type Attempt<G> =
   | {
@@ -13,15 +14,13 @@ export type Attempt<G> =
       readonly lease: number;
       readonly remaining?: number;
       readonly nested?: boolean;
+      readonly mustRetry?: readonly string[] | undefined;
     }
-  /**
-   * `mustRetry`: tickets of co-waiters that have to try themselves. `others`: how many subscribers outside this process
-   * heard of the release, and go first.
-   */
+  /** `others`: how many subscribers outside this process heard of the release, and go first. */
   | {
       readonly granted: false;
       readonly ttl: number;
-      readonly mustRetry?: readonly string[];
+      readonly mustRetry?: readonly string[] | undefined;
       readonly others?: number;
     };
 

@@ -28,13 +28,9 @@ export class Tickets {
     waiters: List<Acquisition<unknown>>,
     now: number,
   ): readonly string[] {
-    const silence = now - this.#refreshedAt;
-    if (silence < this.#refreshEvery) return [];
+    if (now - this.#refreshedAt < this.#refreshEvery) return [];
     this.#refreshedAt = now;
     const others = waiters.all().filter((waiter) => waiter !== first);
-    // The process stood still, and the tickets may have lapsed. A try that is granted does not tell who has lost its
-    // ticket, so each waiter looks itself.
-    if (silence >= (REFRESHES - 1) * this.#refreshEvery) for (const other of others) other.hint();
     return others.flatMap(({ ticket }) => ticket ?? []);
   }
 }

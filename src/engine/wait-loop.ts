@@ -150,11 +150,12 @@ export class WaitLoop {
     if (call.over) return;
     call.trying = false;
     if (attempt.granted) {
-      const { value, lease, remaining, nested } = attempt;
+      const { value, lease, remaining, nested, mustRetry } = attempt;
       const ms = Math.min(lease, this.#options.pollCap);
       call.granted = true;
       // With a nested grant the lock was in this process before, so no turn of this process begins.
       if (call.queued && !nested) this.queues.join(call).granted(call, ms, remaining);
+      if (mustRetry) this.queues.join(call).retry(mustRetry);
       this.#finish(call);
       call.resolve(value);
     } else if (!call.single) this.#refused(call, attempt);
@@ -181,7 +182,8 @@ export class WaitLoop {
     const reenters = call.reenters();
     const queue = this.queues.join(call);
     if (!reenters) queue.enter(call, true);
-    queue.refused(call, ms, mustRetry, others);
+    queue.refused(call, ms, others);
+    if (mustRetry) queue.retry(mustRetry);
     // A re-entering call is in no queue, so it sleeps here, or it would try again at once.
     if (reenters) this.#sleep(call, ms);
     else this.#step(call);

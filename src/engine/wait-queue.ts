@@ -162,11 +162,8 @@ export class WaitQueue implements Timed {
     else this.#policy.quiet(isTold ? ms : Math.min(ms, SHORTEST_TURN), now);
   }
 
-  /**
-   * The call was refused: no try is due for `ms` unless something changes, except for the waiters in `mustRetry`.
-   * `others`: the lock is free, but so many other processes go first.
-   */
-  refused(call: Acquisition<unknown>, ms: number, mustRetry: readonly string[] = [], others = 0): void {
+  /** The call was refused: no try is due for `ms` unless something changes. `others`: so many processes go first. */
+  refused(call: Acquisition<unknown>, ms: number, others = 0): void {
     // A call that is not in line tries again when it enters.
     if (call.list !== this.#waiters) return;
     this.#permits?.settle(call);
@@ -174,10 +171,14 @@ export class WaitQueue implements Timed {
     if (this.first === call) this.#policy.quiet(ms, this.#now);
     if (call.traits.serverQueued) listenAlone(call, this.#options.end);
     else this.#unsubscribe ??= this.#listen(call);
-    for (const waiter of mustRetry.length > 0 ? this.#waiters.all() : []) {
-      if (waiter.ticket !== undefined && mustRetry.includes(waiter.ticket)) waiter.hint();
-    }
     if (others > 0) this.#backOff(others);
+  }
+
+  /** The waiters with these tickets try now. */
+  retry(tickets: readonly string[]): void {
+    for (const waiter of this.#waiters.all()) {
+      if (waiter.ticket !== undefined && tickets.includes(waiter.ticket)) waiter.hint();
+    }
   }
 
   /** Something may have changed: the first waiter tries again. */

@@ -162,12 +162,13 @@ export class HashBackend implements Backend {
     return this.call(lockAcquire, keys, { owner: this.field(wireId), lease });
   }
 
-  /** 1 granted, `{_, ttl, i…}` refused; i: co-waiters, counted from 1, that must retry. */
+  /** 1 or `{1, _, i…}` granted, `{_, ttl, i…}` refused; i: co-waiters, counted from 1, that must retry. */
   protected readAcquired(reply: unknown, { coWaiters = [] }: Try): Acquired {
     if (Number(reply) === DONE) return GRANTED;
-    const [, ttl = 0, ...indices] = words(reply);
+    const [first, ttl = 0, ...indices] = words(reply);
     if (indices.length === 0) return { granted: false, ttl };
-    return { granted: false, ttl, mustRetry: indices.flatMap((i) => coWaiters[i - 1] ?? []) };
+    const mustRetry = indices.flatMap((i) => coWaiters[i - 1] ?? []);
+    return first === DONE ? { granted: true, mustRetry } : { granted: false, ttl, mustRetry };
   }
 
   protected reentering(wireId: string, over: string, count: number, lease: number): AnyCall {

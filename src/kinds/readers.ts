@@ -32,7 +32,9 @@ export function readersCall({ lockName, key, yields }: Reading, tries: readonly 
     leases: tries.map(({ lease }) => lease),
   };
   const within = Math.max(...tries.map((each) => each.within));
-  return { lockName, script: readAcquire, keys, args, within } satisfies CallOf<typeof readAcquire>;
+  // Each acquisition has asked the backlog already, before it minted its wire id.
+  const vital = true;
+  return { lockName, script: readAcquire, keys, args, within, vital } satisfies CallOf<typeof readAcquire>;
 }
 
 /** Gathers the tries of all readers of one client. */

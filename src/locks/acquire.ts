@@ -207,7 +207,7 @@ export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
         this.outcomeUnknown ||= env.runner.connectionEpoch !== connectionEpoch;
         if (!reply.granted) return this.#refused(reply, coWaiters, successor !== undefined);
         const value = this.accept(number, sent, reply.token);
-        return value ? { granted: true, value, lease } : this.#tooLate();
+        return value ? { granted: true, value, lease, mustRetry: reply.mustRetry } : this.#tooLate();
       },
       (error: unknown) => this.#failed(error),
     );

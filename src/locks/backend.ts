@@ -32,13 +32,10 @@ export interface Try {
   readonly again: boolean;
 }
 
-/** The outcome of an outermost acquire. */
+/** The outcome of an outermost acquire. `mustRetry`: co-waiters that have to try themselves. */
 export type Acquired =
-  | { readonly granted: true; readonly token?: bigint | undefined }
-  /**
-   * `ttl`: ms until the holder's lease ends; -1 if it has no end. `mustRetry`: co-waiters that have to try themselves.
-   * `others`: how many other processes go first.
-   */
+  | { readonly granted: true; readonly token?: bigint | undefined; readonly mustRetry?: readonly string[] }
+  /** `ttl`: ms until the holder's lease ends; -1 if it has no end. `others`: how many other processes go first. */
   | {
       readonly granted: false;
       readonly ttl: number;

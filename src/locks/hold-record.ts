@@ -25,6 +25,8 @@ export abstract class HoldRecord {
   outcome: Promise<void> | undefined;
   /** Its `acquired` event was sent, so its `released` event must follow. */
   announced = false;
+  /** There for a hold only whose owner had another live one when it was granted. */
+  declare nested?: boolean;
   /** Ends the watch that gives the hold back if its view becomes garbage; kept by `dropped.ts`. */
   drop: { forget(record: HoldRecord): void } | undefined;
   /** State of the few holds that are lost or taken back, or whose end is listened for. */

@@ -84,12 +84,18 @@ function forgetLost(own: OwnerLock): void {
 
 export function lose(grant: Grant, reason: LossReason): LockLostError {
   if (grant.loss) return grant.loss;
-  const { heldFor, backend, own, wireId } = grant;
+  const { heldFor } = grant;
   const loss = grant.lose(reason);
   trace('lock "%s": lost by %s, %s', grant.lockName, grant, reason);
   outside(() => grant.tellLoss());
-  own.table.env.events.emit("lost", { ...eventOf(backend), ownerId: wireId, reason, held: heldFor });
+  // Else it is told right behind the grant.
+  if (grant.announced) emitLoss(grant, reason, heldFor);
   return loss;
+}
+
+/** Sends the event of a hold that was lost after `held` milliseconds. */
+export function emitLoss({ backend, own, wireId }: Grant, reason: LossReason, held: number): void {
+  own.table.env.events.emit("lost", { ...eventOf(backend), ownerId: wireId, reason, held });
 }
 
 /** Why the server says that the owner has no hold, on a side or on any. */

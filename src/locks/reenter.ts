@@ -4,7 +4,7 @@ import { isLockError, LockLostError, RedisUnavailableError } from "../base/error
 import type { Attempt } from "../engine/acquisition.js";
 import { type Backend, DONE, OVER, SIDE_GONE } from "./backend.js";
 import { type Answer, awhile, inOrder, once } from "./commands.js";
-import { countOn, restOf } from "./holds.js";
+import { countOn, hasAnother, restOf } from "./holds.js";
 import { loseAll, whyNotHeld } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { quietly } from "./work.js";
@@ -57,7 +57,10 @@ export async function reenter(call: Nested, answer: Answer<Attempt<Grant>>): Pro
       return void (await undo());
     }
     const value = call.accept(number, sent, token);
-    if (value) return answer.resolve({ granted: true, value, lease, nested: true });
+    if (value) {
+      if (hasAnother(own, value)) value.nested = true;
+      return answer.resolve({ granted: true, value, lease, nested: true });
+    }
     answer.reject(new LockLostError(lockName, "expired", env.clock.wall()));
     await undo();
   } catch (error) {

@@ -6,8 +6,7 @@ import { trace } from "../base/trace.js";
 import { type Backend, eventOf } from "./backend.js";
 import type { Env } from "./env.js";
 import type { HoldRecord } from "./hold-record.js";
-import { hasAnother } from "./holds.js";
-import { wireIdOf } from "./loss.js";
+import { emitLoss, wireIdOf } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 
 /** Tells that a call waits, under the wire id of its owner's live holds, or else under that of this number. */
@@ -28,10 +27,10 @@ export function tellGrant(
   callSite: CallSite | undefined,
 ): void {
   const { events, settings } = env;
-  const nested = hasAnother(grant.own, grant);
   grant.announced = true;
   if (callSite && settings.traceHolds) grant.callSite = callSite;
-  events.tellGrant(backend, grant, waited, nested);
+  events.tellGrant(backend, grant, waited, grant.nested ?? false);
+  if (grant.loss) emitLoss(grant, grant.loss.reason, 0);
   follow(env, backend, grant);
 }
 

@@ -89,13 +89,22 @@ for position, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
 local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - position * grace
 if spare > 0 then
 move_up(timeouts, {waiter}, math.min(spare, unused)) end end end`;
+const sharedQueueLastChance = `local function last_chance(alive, waiter)
+local score = tonumber(redis.call('ZSCORE', alive, waiter) or 0)
+return score % 1 ~= 0 and score or nil end`;
 const sharedQueuePrune = `local function prune(queue, timeouts, alive, now, grace)
-local dropped, unused = 0, 0
+local LAST_CHANCE = 200
+local dropped, unused, waited = 0, 0, false
 local head = redis.call('LINDEX', queue, 0)
 while head do
 local deadline = deadline_of(timeouts, alive, head)
 if deadline and deadline > now then
 break end
+if deadline and not waited and redis.call('ZSCORE', alive, head) then
+waited = last_chance(alive, head) ~= nil
+if not waited then
+redis.call('ZADD', alive, now + LAST_CHANCE + 0.5, head)
+break end end
 local timeout = tonumber(redis.call('ZSCORE', timeouts, head) or now)
 unused = unused + math.max(0, math.min(grace, timeout - unused - now))
 redis.call('LPOP', queue)
@@ -106,6 +115,20 @@ head = redis.call('LINDEX', queue, 0) end
 if unused > 0 then
 close_ranks(queue, timeouts, now, grace, unused) end
 return dropped end`;
+const sharedQueueWakeNext = `local function wake_next(queue, timeouts, alive, channel, publish, now)
+local head = redis.call('LINDEX', queue, 0)
+if not head then
+return end
+redis.pcall(publish, channel .. ':' .. head, '0')
+if not last_chance(alive, head) then
+return end
+for _, waiter in ipairs(redis.call('LRANGE', queue, 1, -1)) do
+if (deadline_of(timeouts, alive, waiter) or 0) > now then
+redis.pcall(publish, channel .. ':' .. waiter, '0')
+return end end end`;
+const sharedQueuePassOn = `local function pass_on(queue, timeouts, alive, channel, publish, now, grace)
+prune(queue, timeouts, alive, now, grace)
+wake_next(queue, timeouts, alive, channel, publish, now) end`;
 const sharedRaiseTtl = `local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl) end end`;
@@ -396,6 +419,7 @@ for i = 6, #ARGV do
 if not refresh(ARGV[i]) then
 reply[#reply + 1] = i - 5 end end
 ${sharedQueueDeadlineOf}
+${sharedQueueLastChance}
 ${sharedQueueMoveUp}
 ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
@@ -413,15 +437,16 @@ redis.call('ZREM', alive, owner)
 move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace) end
 if aliveFor ~= '0' then
 keep_alive() end
+if #reply > 2 then
+reply[1] = 1
+return reply end
 return 1 end
 reply[2] = redis.call('PTTL', lock)
 if free then
 reply[2] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now)
 if dropped > 0 then
-do
-local head = redis.call('LINDEX', queue, 0)
-if head then
-redis.pcall(publish, channel .. ':' .. head, '0') end end end
+${sharedQueueWakeNext}
+wake_next(queue, timeouts, alive, channel, publish, now) end
 for i = 6, #ARGV do
 if ARGV[i] == head then
 reply[#reply + 1] = i - 5 end end end
@@ -457,6 +482,7 @@ ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
+redis.call('LINDEX', queue, 0)
 local held = redis.call('EXISTS', lock)
 ${sharedWriteTombstone}
 if not write_tombstone(tombstone, tombstoneTtl, held) then
@@ -464,15 +490,14 @@ return tonumber(redis.call('GET', tombstone))
 elseif held == 1 then
 redis.call('DEL', lock)
 ${sharedQueueDeadlineOf}
+${sharedQueueLastChance}
 ${sharedQueueMoveUp}
 ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
+${sharedQueueWakeNext}
+${sharedQueuePassOn}
 ${sharedClockServerTime}
-prune(queue, timeouts, alive, server_time(), grace)
-do
-local head = redis.call('LINDEX', queue, 0)
-if head then
-redis.pcall(publish, channel .. ':' .. head, '0') end end end
+pass_on(queue, timeouts, alive, channel, publish, server_time(), grace) end
 return held`,
 );
 const fairReleaseHeader = {
@@ -501,15 +526,14 @@ if held then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl) end
 if redis.call('EXISTS', lock) == 0 then
 ${sharedQueueDeadlineOf}
+${sharedQueueLastChance}
 ${sharedQueueMoveUp}
 ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
+${sharedQueueWakeNext}
+${sharedQueuePassOn}
 ${sharedClockServerTime}
-prune(queue, timeouts, alive, server_time(), grace)
-do
-local head = redis.call('LINDEX', queue, 0)
-if head then
-redis.pcall(publish, channel .. ':' .. head, '0') end end end
+pass_on(queue, timeouts, alive, channel, publish, server_time(), grace) end
 if held or redis.call('EXISTS', tombstone) == 1 then
 return 1 end
 return -redis.call('EXISTS', lock)`,
@@ -591,14 +615,13 @@ redis.call('HDEL', lock, owner) end
 undone = 1 end end
 if undone == 1 and redis.call('EXISTS', lock) == 0 then
 ${sharedQueueDeadlineOf}
+${sharedQueueLastChance}
 ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
+${sharedQueueWakeNext}
+${sharedQueuePassOn}
 ${sharedClockServerTime}
-prune(queue, timeouts, alive, server_time(), grace)
-do
-local head = redis.call('LINDEX', queue, 0)
-if head then
-redis.pcall(publish, channel .. ':' .. head, '0') end end end
+pass_on(queue, timeouts, alive, channel, publish, server_time(), grace) end
 return undone`,
 );
 const fencedAcquireHeader = {

@@ -31,6 +31,7 @@ export const ADVERTISED: QueueTraits = { ...PLAIN, advertised: true };
 export const ENOUGH: Error = new Error("enough");
 
 type Refusal = Attempt<never> & { readonly granted: false };
+type Granting = Partial<Omit<Attempt<never> & { readonly granted: true }, "granted" | "value">>;
 
 /** A try that is on its way. */
 interface Try {
@@ -133,9 +134,8 @@ export class ScriptedCall extends Acquisition<string> {
   }
 
   /** The server grants the last try. */
-  async grant(lease = 30_000, remaining?: number): Promise<void> {
-    const counted = remaining === undefined ? {} : { remaining };
-    this.#last.answer({ granted: true, value: this.name, lease, ...counted });
+  async grant({ lease = 30_000, ...more }: Granting = {}): Promise<void> {
+    this.#last.answer({ granted: true, value: this.name, lease, ...more });
     await settled();
   }
 

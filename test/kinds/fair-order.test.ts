@@ -5,7 +5,7 @@ import { INTERNALS } from "../../src/client-options.js";
 import type { LockClientOptions } from "../../src/index.js";
 import { bundledWorker } from "../faults/build-worker.js";
 import { soon, useStage, type Watched, watch } from "../faults/harness.js";
-import { startWorker, until } from "../support/index.js";
+import { PATIENCE, startWorker, UNHURRIED, until } from "../support/index.js";
 import { keysOf, NEVER, Scene } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
@@ -52,6 +52,41 @@ test("twelve waiters of three processes have the lock in the order in which they
   await Promise.all(visits);
   expect((await scene.state(log)).value).toEqual(upTo(12).map(String));
   await scene.call("DEL", log);
+  await scene.expectNothingLeft();
+});
+
+test("a server that stood still until all places had lapsed keeps the order, and nobody overtakes", async () => {
+  const pollCap = 300;
+  await using scene = await Scene.of(
+    stage,
+    UNHURRIED,
+    { ...UNHURRIED, pollCap },
+    { ...UNHURRIED, pollCap },
+    UNHURRIED,
+  );
+  const hold = await scene.fair(0).lock();
+  const { calls, order } = await queueUp(scene, [1, 2, 1, 2]);
+  // So that the newcomer sends one command only.
+  await scene.client(3).ready();
+  await scene.fair(3).isLocked();
+  const alive = keysOf.alive(scene.name);
+  const places = (await scene.state(alive)).value as [string, number][];
+  stage.server.pause();
+  let given: Promise<void>;
+  let newcomer: Promise<unknown>;
+  try {
+    given = hold.unlock();
+    newcomer = scene.fair(3).tryLock();
+    const lapse = Math.max(...places.map(([, score]) => score)) + pollCap;
+    // The server runs on this machine's clock. What the waiters send meanwhile, it reads after the stall.
+    await until("all places have lapsed", () => Date.now() > lapse, { timeout: PATIENCE });
+  } finally {
+    stage.server.resume();
+  }
+  await given;
+  expect(await newcomer).toBeNull();
+  for (const call of calls) await soon(call);
+  expect(order).toEqual(upTo(4));
   await scene.expectNothingLeft();
 });
 

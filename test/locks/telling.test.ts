@@ -36,6 +36,25 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     return outer.ownerId;
   };
 
+  test("a nested hold that is lost before its call resolves is told as acquired first", async ({
+    lock,
+    a,
+    settle,
+  }) => {
+    const told: unknown[] = [];
+    for (const name of ["acquired", "lost"] as const)
+      a.client.on(name, (event) => {
+        if (event.kind === kind.kind) told.push("nested" in event ? [name, event.nested] : [name]);
+      });
+    const owner = a.client.newOwner();
+    await lock.lock({ owner });
+    const nested = watch(lock.lock({ owner }));
+    await lock.forceUnlock();
+    await settle();
+    expect(nested.value?.isHeld).toBe(false);
+    expect(told).toEqual([["acquired", false], ["lost"], ["acquired", true], ["lost"]]);
+  });
+
   test("events tell all that happens to a call and to a hold", async (place) => {
     const { a } = place;
     a.listen();

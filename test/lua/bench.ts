@@ -224,7 +224,8 @@ export class Bench {
       if (typeof at === "number" || "at" in at) return score;
       // A script's clock and its view of TTLs may differ by a tick; beyond 2^53 only every second number exists.
       const tick = at.later === MOST ? 2 : 1;
-      return whole(score - tick, score + this.#seen - this.#since + tick);
+      const fraction = score % 1;
+      return whole(score - fraction - tick, score + this.#seen - this.#since + tick, fraction);
     };
     return Object.fromEntries(Object.entries(value.members).map(([member, at]) => [member, wanted(at)]));
   }
@@ -293,12 +294,12 @@ export class Bench {
 /** The error for a user who lacks a command that the script needs. */
 export const FORBIDDEN: RegExp = /NOPERM|no permissions|can't (run|access)/;
 
-/** Matches whole numbers in this range. */
-function whole(least: number, most: number): unknown {
+/** Matches whole numbers in this range, or those with this fraction. */
+function whole(least: number, most: number, fraction = 0): unknown {
   return {
     $$typeof: Symbol.for("jest.asymmetricMatcher"),
-    asymmetricMatch: (found: number) => Number.isInteger(found) && found >= least && found <= most,
-    toAsymmetricMatcher: () => `a whole number from ${least} to ${most}`,
+    asymmetricMatch: (found: number) => (found - fraction) % 1 === 0 && found >= least && found <= most,
+    toAsymmetricMatcher: () => `a number from ${least} to ${most} that ends in ${fraction}`,
   };
 }
 

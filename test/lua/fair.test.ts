@@ -40,7 +40,7 @@ import {
 import { CALL, done, foundNothing } from "./sides.js";
 import { each, OUT_OF_MEMORY, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = await useBench(wakeChannel(OTHER), wakeChannel(JAVA));
+const bench = await useBench(wakeChannel(OTHER), wakeChannel(JAVA), wakeChannel(JAVA_2));
 
 type Waiter = [waiter: string, Place];
 /** Waiters of a client of this library that is gone. */
@@ -48,10 +48,15 @@ const GONE = "6e3814a1-e847-452b-a982-45baf93a1df2:8";
 const GONE_2 = "6e3814a1-e847-452b-a982-45baf93a1df2:9";
 const JAVA_3 = "b0e5b1a2-0000-4000-8000-000000000000:9";
 
+/** When the last chance of a dead waiter was over. */
+const LAPSED = -0.5;
+/** For how long one that seems to be dead has its last chance. */
+const LAST_CHANCE = 200.5;
+
 const OTHERS_AT = (due: Place["due"]): Waiter => [OTHER, { due, alive: 9_000 }];
 const MINE_AT = (due: Place["due"]): Waiter => [ME, { due, alive: 9_000 }];
 const turn = inLine(MINE_AT(330_000), OTHERS_AT(630_000));
-const dead = inLine([OTHER, { due: 330_000, alive: -1 }]);
+const dead = inLine([OTHER, { due: 330_000, alive: LAPSED }]);
 const names = ["a{b}:c", "größe:日本", "a:b}"];
 const keysOf = (lock: string) => ({
   lock,
@@ -148,7 +153,7 @@ scriptTable(bench, fairAcquire, {
     "1: whoever is in line is granted the lock after the dead before it were dropped": {
       given: inLine(
         [JAVA, { due: -1 }],
-        [OTHER, { due: 900_000, alive: -1 }],
+        [OTHER, { due: 900_000, alive: LAPSED }],
         [JAVA_2, {}],
         MINE_AT(1_200_000),
         [THIRD, { due: -1, alive: 9_000 }],
@@ -276,7 +281,7 @@ scriptTable(bench, fairAcquire, {
       after: { ...theirs(30_000), ...line([[ME, heard(930_000)]], 930_000) },
     },
     "who is alive is decided by the server's clock alone, and by our word before Redisson's score": {
-      given: inLine([THIRD, { due: 900_000, alive: -1 }], [OTHER, { due: -1, alive: 60_000 }]),
+      given: inLine([THIRD, { due: 900_000, alive: LAPSED }], [OTHER, { due: -1, alive: 60_000 }]),
       args: { aliveFor: NO_WAIT },
       reply: [0, 1_000],
       after: inLine([OTHER, { due: -1, alive: 60_000 }]),
@@ -293,7 +298,7 @@ scriptTable(bench, fairAcquire, {
       given: {
         ...theirs(30_000),
         ...inLine(
-          [THIRD, { due: -1, alive: -1 }],
+          [THIRD, { due: -1, alive: LAPSED }],
           [JAVA, { due: -1 }],
           [JAVA_2, {}],
           [OTHER, { due: 610_000 }],
@@ -349,6 +354,43 @@ scriptTable(bench, fairAcquire, {
       args: { coWaiters: [THIRD, OTHER] },
       reply: [0, 1_000, 1, 2],
       after: inLine([OTHER, heard(500_000)], [ME, heard(900_000)]),
+    },
+    "a grant names the co-waiters that have lost their ticket, too": {
+      given: inLine(MINE_AT(400_000), [OTHER, { due: 500_000, alive: 1_000 }]),
+      args: { coWaiters: [GONE, OTHER, GONE_2] },
+      reply: [1, 0, 1, 3],
+      after: { ...mine(60_000), ...inLine([OTHER, heard(later(200_000))]) },
+      again: { reply: 1 },
+    },
+    "the first that seems to be dead at a free lock has a last chance: after a stall nobody was heard of": {
+      given: inLine(
+        [THIRD, { due: 330_000, alive: -1 }],
+        [OTHER, { due: 630_000, alive: -1 }],
+        [JAVA, { due: 930_000 }],
+      ),
+      args: { aliveFor: NO_WAIT },
+      reply: [0, left(200)],
+      after: inLine(
+        [THIRD, { due: 330_000, alive: later(LAST_CHANCE) }],
+        [OTHER, { due: 630_000, alive: -1 }],
+        [JAVA, { due: 930_000 }],
+      ),
+    },
+    "one that is heard of in its last chance is as alive as ever": {
+      given: inLine([ME, { due: 330_000, alive: 150.5 }], [OTHER, { due: 630_000, alive: -1 }]),
+      reply: 1,
+      after: { ...mine(60_000), ...inLine([OTHER, { due: 330_000, alive: -1 }]) },
+    },
+    "those behind one whose last chance is over had as much time, and are dropped with it": {
+      given: inLine(
+        [GONE, { due: 330_000, alive: LAPSED }],
+        [GONE_2, { due: 630_000, alive: -1 }],
+        [OTHER, { due: 930_000, alive: 9_000 }],
+      ),
+      args: { aliveFor: NO_WAIT },
+      reply: [0, 1_000],
+      after: inLine([OTHER, { due: later(330_000), alive: 9_000 }]),
+      heard: woken(OTHER),
     },
     "the next is told when the dead before it were dropped at a free lock": {
       given: inLine([JAVA, { due: -1 }], OTHERS_AT(500_000)),
@@ -508,26 +550,53 @@ scriptTable(bench, fairRelease, {
         ...mine(30_000),
         ...inLine(
           [JAVA, { due: -1 }],
-          [GONE, { due: 900_000, alive: -1 }],
+          [GONE, { due: 900_000, alive: LAPSED }],
           [JAVA_3, {}],
           [GONE_2, { alive: 9_000 }],
           [OTHER, { due: -1, alive: 60_000 }],
-          [THIRD, { due: 900_000, alive: -1 }],
+          [THIRD, { due: 900_000, alive: LAPSED }],
         ),
       },
       after: {
-        ...inLine([OTHER, { due: -1, alive: 60_000 }], [THIRD, { due: later(600_000), alive: -1 }]),
+        ...inLine([OTHER, { due: -1, alive: 60_000 }], [THIRD, { due: later(600_000), alive: LAPSED }]),
         ...over,
       },
       ...lastHold,
     },
+    "the head that seems to be dead has a last chance: it is told, and so is the first that is not, which looks after it":
+      {
+        given: {
+          ...mine(30_000),
+          ...inLine(
+            [JAVA, { due: -1 }],
+            [OTHER, { due: 330_000, alive: -1 }],
+            [THIRD, { due: 630_000, alive: -1 }],
+            [JAVA_2, { due: 930_000 }],
+          ),
+        },
+        reply: 1,
+        after: {
+          ...inLine(
+            [OTHER, { due: 330_000, alive: later(LAST_CHANCE) }],
+            [THIRD, { due: 630_000, alive: -1 }],
+            [JAVA_2, { due: 930_000 }],
+          ),
+          ...over,
+        },
+        heard: [...woken(OTHER), ...woken(JAVA_2)],
+        again: { heard: [...woken(OTHER), ...woken(JAVA_2)] },
+      },
     ...each(
       "one that is dropped early leaves %s to those behind, who keep theirs",
       { "a whole turn": [630_000, GRACE], "the rest of its turn": [100_000, 100_000] },
       ([due, left]) => ({
         given: {
           ...mine(30_000),
-          ...inLine([GONE, { due, alive: -1 }], [JAVA, { due: GRACE + 700_000 }], OTHERS_AT(2 * GRACE + 10)),
+          ...inLine(
+            [GONE, { due, alive: LAPSED }],
+            [JAVA, { due: GRACE + 700_000 }],
+            OTHERS_AT(2 * GRACE + 10),
+          ),
         },
         reply: 1,
         after: {
@@ -542,8 +611,8 @@ scriptTable(bench, fairRelease, {
       given: {
         ...mine(30_000),
         ...inLine(
-          [GONE, { due: 200_000, alive: -1 }],
-          [GONE_2, { due: 350_000, alive: -1 }],
+          [GONE, { due: 200_000, alive: LAPSED }],
+          [GONE_2, { due: 350_000, alive: LAPSED }],
           ...behindTwo((due) => due),
         ),
       },
@@ -559,7 +628,7 @@ scriptTable(bench, fairRelease, {
       again: { heard: woken(JAVA) },
     },
     "when all who waited are dead, nothing of the queue is left, and nobody is told": {
-      given: { ...mine(30_000), ...inLine([OTHER, { due: -1, alive: -1 }], [JAVA, { due: -1 }]) },
+      given: { ...mine(30_000), ...inLine([OTHER, { due: -1, alive: LAPSED }], [JAVA, { due: -1 }]) },
       reply: 1,
       after: over,
     },
@@ -710,7 +779,7 @@ scriptTable(bench, fairUndo, {
     "1: with the dead at the head dropped, by the server's clock or for want of a score": {
       ...undone(
         inLine(
-          [GONE, { due: 900_000, alive: -1 }],
+          [GONE, { due: 900_000, alive: LAPSED }],
           MY_PLACE,
           [JAVA, { due: GRACE - 1 }],
           [JAVA_3, { due: 1 }],
@@ -923,7 +992,7 @@ scriptTable(bench, fairForce, {
           [JAVA, { due: -1 }],
           [JAVA_3, {}],
           [GONE_2, { alive: 9_000 }],
-          [THIRD, { due: 900_000, alive: -1 }],
+          [THIRD, { due: 900_000, alive: LAPSED }],
           OTHERS_AT(-1),
         ),
       },
@@ -954,6 +1023,10 @@ scriptTable(bench, fairForce, {
     },
     "a key with other data stays as it is": {
       given: { [LOCK]: text("theirs", -1), ...forced },
+      reply: WRONGTYPE,
+    },
+    "other data in the place of the queue stays as it is, and so does the lock": {
+      given: { ...mine(30_000), [QUEUE]: text("theirs", 60_000) },
       reply: WRONGTYPE,
     },
     "other data in the key of those alive stays as it is; the lock is given back": {
