@@ -1,18 +1,20 @@
 -- Sets how many permits there are, the ones that are out included. If more are out than that, the number of free
--- permits is below 0 until enough have come back. Running the script again is as good as once.
+-- permits is below 0 until enough have come back. Running the script again is as good as once; a call that comes after a
+-- later one of its client has been overruled, and changes nothing.
 --
 -- KEYS
 --   permits    string   free permits
 --   leases     zset     permit id (16 bytes) -> ms of the server's clock at which its lease ends
 --   channel    channel  where free permits are announced
---   marker     string   exists once this call is done
+--   marker     string   the last of the client's calls of this kind that was done
 -- ARGV
 --   count      int      how many
+--   call       int      the number of this call; the client's later calls have higher ones
 --   markerTtl  ms       how long a call may be sent again
 --   latest     int      ms of the server's clock until which it may be run; 0 for ever
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
---   {1, time}   done, now or by an earlier run
+--   {1, time}   done, now or by an earlier run, or a later call is
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- INCLUDE shared/check_deadline
 -- INCLUDE shared/clock
@@ -20,9 +22,10 @@
 -- INCLUDE shared/write_marker
 
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local count, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local count, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if redis.call('EXISTS', marker) == 1 then
+local last = redis.call('GET', marker)
+if last and tonumber(last) >= tonumber(call) then
   return answer(1)
 end
 if not check_deadline(latest) then
@@ -30,7 +33,7 @@ if not check_deadline(latest) then
 end
 local free = prune(permits, leases, server_time(), publish, channel)
 local wanted = count - redis.call('ZCARD', leases)
-write_marker(marker, '1', markerTtl)
+write_marker(marker, call, markerTtl)
 if redis.call('EXISTS', permits) == 0 or free ~= wanted then
   redis.call('SET', permits, wanted, 'KEEPTTL')
   redis.pcall(publish, channel, count)

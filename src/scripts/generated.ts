@@ -1109,15 +1109,16 @@ return replies`,
 const permitsSetHeader = {
   name: "permits/set",
   keys: { permits: "string", leases: "zset", channel: "channel", marker: "string" },
-  args: { count: "int", markerTtl: "ms", latest: "int", publish: "text" },
+  args: { count: "int", call: "int", markerTtl: "ms", latest: "int", publish: "text" },
 } as const;
 /** Sets how many permits there are, the ones that are out included. See lua/permits/set.lua. */
 export const permitsSet: ScriptOf<typeof permitsSetHeader> = defineScript(
   permitsSetHeader,
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local count, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local count, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local last = redis.call('GET', marker)
 ${sharedCheckDeadlineAnswer}
-if redis.call('EXISTS', marker) == 1 then
+if last and tonumber(last) >= tonumber(call) then
 return answer(1) end
 ${sharedCheckDeadline}
 if not check_deadline(latest) then
@@ -1129,7 +1130,7 @@ ${sharedClockServerTime}
 local free = prune(permits, leases, server_time(), publish, channel)
 local wanted = count - redis.call('ZCARD', leases)
 redis.call('DEL', marker)
-redis.call('SET', marker, '1', 'PX', markerTtl)
+redis.call('SET', marker, call, 'PX', markerTtl)
 if redis.call('EXISTS', permits) == 0 or free ~= wanted then
 redis.call('SET', permits, wanted, 'KEEPTTL')
 redis.pcall(publish, channel, count) end
@@ -1155,16 +1156,17 @@ return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCA
 const permitsUpdateHeader = {
   name: "permits/update",
   keys: { permits: "string", leases: "zset", channel: "channel", marker: "string" },
-  args: { id: "text", lease: "ms", markerTtl: "ms", latest: "int", publish: "text" },
+  args: { id: "text", lease: "ms", call: "int", markerTtl: "ms", latest: "int", publish: "text" },
   flags: "allow-oom",
 } as const;
 /** Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one permit, since Redisson wakes as many threads as the message says). See lua/permits/update.lua. */
 export const permitsUpdate: ScriptOf<typeof permitsUpdateHeader> = defineScript(
   permitsUpdateHeader,
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local id, lease, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local last = redis.call('GET', marker)
 ${sharedCheckDeadlineAnswer}
-if redis.call('EXISTS', marker) == 1 then
+if last and tonumber(last) >= tonumber(call) then
 return answer(1) end
 ${sharedCheckDeadline}
 if not check_deadline(latest) then
@@ -1182,7 +1184,7 @@ if not ends then
 return answer(0) end
 redis.call('ZADD', leases, now + lease, member)
 redis.call('DEL', marker)
-redis.call('SET', marker, '1', 'PX', markerTtl)
+redis.call('SET', marker, call, 'PX', markerTtl)
 if now + lease < tonumber(ends) then
 redis.pcall(publish, channel, 1) end
 return answer(1)`,

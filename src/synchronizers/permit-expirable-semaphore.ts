@@ -4,10 +4,11 @@ import { elapsedSince, instant } from "../base/clock.js";
 import { LockNotOwnerError } from "../base/errors.js";
 import { permitLeases } from "../base/names.js";
 import { noop } from "../locks/work.js";
-import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
+import { permitsState } from "../scripts/generated.js";
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit, type KeptPermits } from "./kept-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { setLease, setLimit } from "./permit-settings.js";
 import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import { waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -112,7 +113,8 @@ export class PermitExpirableSemaphore {
   /**
    * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
    * whether there is such a permit.
-   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   * @throws UNAVAILABLE without an answer: the call goes on in the background then, unless a further one of this client
+   * overrules it; UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async updateLeaseTime(id: string, lease: number): Promise<boolean> {
     const known = checkId(id);
@@ -120,23 +122,7 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     number.env.assertOpen(this.name);
     if (known === undefined) return false;
-    const kept = this.#kept.get(number, known);
-    kept?.unwatch();
-    const marker = number.marker();
-    const word = await number.give(
-      (latest) => ({
-        script: permitsUpdate,
-        keys: { marker, ...keysOf(number) },
-        args: { id: known, lease: ms, markerTtl: MARKER_TTL, latest, publish: number.publish },
-      }),
-      // Runs however late the answer comes: until then nobody knows which lease the permit has.
-      (work) => {
-        const answered = (word: number) =>
-          word === 1 ? kept && this.#kept.drop(kept) : kept?.lose("expired");
-        work.then(answered, () => kept?.watch());
-      },
-    );
-    return word === 1;
+    return setLease(number, this.#kept, known, ms);
   }
 
   /**
@@ -166,18 +152,13 @@ export class PermitExpirableSemaphore {
 
   /**
    * Sets how many permits there are, free and out.
-   * @throws as {@link addPermits}
+   * @throws as {@link updateLeaseTime}
    */
   async setPermits(permits: number): Promise<void> {
     const count = checkInteger(permits, "permits", 0);
     const number = this.#number;
     number.env.assertOpen(this.name);
-    const marker = number.marker();
-    await number.give((latest) => ({
-      script: permitsSet,
-      keys: { marker, ...keysOf(number) },
-      args: { count, markerTtl: MARKER_TTL, latest, publish: number.publish },
-    }));
+    await setLimit(number, count);
   }
 
   /**

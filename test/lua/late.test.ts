@@ -29,8 +29,8 @@ const calls = [
     args: { ...common, count: 3, message: "" },
   },
   { script: latchCountDown, keys: { count: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER }, args: common },
-  { script: permitsSet, keys: permitKeys, args: { ...common, count: 3 } },
-  { script: permitsUpdate, keys: permitKeys, args: { ...common, id: ID, lease: 1_000 } },
+  { script: permitsSet, keys: permitKeys, args: { ...common, count: 3, call: 1 } },
+  { script: permitsUpdate, keys: permitKeys, args: { ...common, id: ID, lease: 1_000, call: 1 } },
 ] as const;
 
 const named = calls.flatMap((call) =>

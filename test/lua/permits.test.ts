@@ -58,7 +58,7 @@ const permits = (free: number | string, out: Members = {}, marks: States = {}, t
 });
 const leased = (out: Members, ttl = -1): States =>
   Object.keys(out).length > 0 ? { [LEASES]: scored(out, ttl) } : {};
-const done: States = { [MARKER]: marked(1) };
+const done: States = { [MARKER]: marked(7) };
 const ended = (call: string): States => ({ [TOMBSTONE]: marked(call) });
 const twoOut = { [MINE]: 30_000, [THEIRS]: 60_000 };
 const lapsed = { [LONG_GONE]: -9_000, [JUST_GONE]: 0 };
@@ -315,7 +315,7 @@ scriptTable(bench, permitsRenew, {
 
 scriptTable(bench, permitsSet, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER },
-  args: { count: 9, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" },
+  args: { count: 9, call: 7, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" },
   endless: ENDLESS,
   rows: {
     "more: the free ones are more, which is announced": {
@@ -326,6 +326,16 @@ scriptTable(bench, permitsSet, {
       even: ["mute"],
     },
     "set by an earlier run, it is left alone": { given: permits(12, twoOut, done), reply: answered(1) },
+    "set by a later call, it is left alone": {
+      given: permits(12, twoOut, { [MARKER]: marked(10) }),
+      reply: answered(1),
+    },
+    "set by an earlier call, it is set anew": {
+      given: permits(12, twoOut, { [MARKER]: marked(6) }),
+      reply: answered(1),
+      after: permits(7, twoOut, done),
+      heard: told(9),
+    },
     ...each("fewer: with two out, of %s there are two fewer free", { 4: 4, 2: 2, 1: 1, 0: 0 }, (count) => ({
       given: permits(3, twoOut),
       args: { count },
@@ -438,7 +448,7 @@ scriptTable(bench, permitsState, {
 
 scriptTable(bench, permitsUpdate, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER },
-  args: { id: hex(MINE), lease: 20_000, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" },
+  args: { id: hex(MINE), lease: 20_000, call: 7, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" },
   endless: ENDLESS,
   rows: {
     "1: a longer lease from now on": {
@@ -461,6 +471,15 @@ scriptTable(bench, permitsUpdate, {
     "1: set by an earlier run, it is left alone": {
       given: permits(3, { [MINE]: 60_000 }, done),
       reply: answered(1),
+    },
+    "1: set by a later call, it is left alone": {
+      given: permits(3, { [MINE]: 60_000 }, { [MARKER]: marked(10) }),
+      reply: answered(1),
+    },
+    "1: set by an earlier call, it is set anew": {
+      given: permits(3, { [MINE]: 10_000 }, { [MARKER]: marked(6) }),
+      reply: answered(1),
+      after: permits(3, { [MINE]: later(20_000) }, done),
     },
     "0: no such permit, and none is made": { given: permits(3, { [THEIRS]: 70_000 }), reply: answered(0) },
     "0: no semaphore, and none is made": { reply: answered(0) },
@@ -500,7 +519,7 @@ scriptTable(bench, permitsUpdate, {
   rights: {
     "it is out": {
       given: permits(5, { [MINE]: 10_000 }),
-      commands: "exists get time zremrangebyscore zscore zadd set del",
+      commands: "get time zremrangebyscore zscore zadd set del",
     },
   },
 });
@@ -518,7 +537,7 @@ describe("every byte of an id stands for itself", () => {
   const args = {
     id,
     lease: 30_000,
-    call: "mine",
+    call: 7,
     tombstoneTtl: 1,
     markerTtl: 1,
     latest: 0,
@@ -545,7 +564,8 @@ describe("every byte of an id stands for itself", () => {
     expect(await leaseAfter(permitsAcquire, form)).toBeGreaterThanOrEqual(30_000);
   });
   test.each(forms(permitsRelease))("permits/release, %s", async (form) => {
-    expect(await leaseAfter(permitsRelease, form, 90_000)).toBeUndefined();
+    const inputs: [KeyValues, ArgumentValues] = [keys, { ...args, call: "mine" }];
+    expect(await leaseAfter(permitsRelease, form, 90_000, inputs)).toBeUndefined();
   });
   test.each(forms(permitsRenew))("permits/renew, %s", async (form) => {
     const inputs: [KeyValues, ArgumentValues] = [{ leases: [LEASES] }, { lease: 30_000, ids: [id] }];
@@ -610,7 +630,7 @@ describe("without memory all of it is done, or nothing", () => {
     const keys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER };
     const set = bench.runner(permitsSet, form);
     const refused = await isRefused(() =>
-      set(keys, { count: 7, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" }),
+      set(keys, { count: 7, call: 7, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" }),
     );
     await bench.expect(refused ? permits(5) : permits(7, {}, done));
   });

@@ -1,0 +1,54 @@
+/**
+ * Calls that set something anew: the lease of a permit, or how many permits there are.
+ *
+ * Of such calls of one client the last one counts. They go on in the background if Redis gives no answer, each by
+ * itself, so an earlier one may come through after a later one. Therefore they share a marker: it has the number of the
+ * last call that was done, and a call with a lower number does nothing.
+ */
+import { callTombstone } from "../base/names.js";
+import { permitsSet, permitsUpdate } from "../scripts/generated.js";
+import type { KeptPermits } from "./kept-permits.js";
+import { MARKER_TTL, type SharedNumber } from "./number.js";
+import { keysOf } from "./permit-want.js";
+
+/** Sets the lease of a permit to `lease` milliseconds from now. Resolves with whether there is such a permit. */
+export async function setLease(
+  number: SharedNumber,
+  permits: KeptPermits,
+  id: string,
+  lease: number,
+): Promise<boolean> {
+  const keys = { marker: sharedMarker(number, id), ...keysOf(number) };
+  const call = number.env.mint();
+  const kept = permits.get(number, id);
+  kept?.unwatch();
+  const word = await number.give(
+    (latest) => ({
+      script: permitsUpdate,
+      keys,
+      args: { id, lease, call, markerTtl: MARKER_TTL, latest, publish: number.publish },
+    }),
+    // Runs however late the answer comes: until then nobody knows which lease the permit has.
+    (work) => {
+      const answered = (word: number) => (word === 1 ? kept && permits.drop(kept) : kept?.lose("expired"));
+      work.then(answered, () => kept?.watch());
+    },
+  );
+  return word === 1;
+}
+
+/** Sets how many permits there are, free and out. */
+export async function setLimit(number: SharedNumber, count: number): Promise<void> {
+  const keys = { marker: sharedMarker(number, "limit"), ...keysOf(number) };
+  const call = number.env.mint();
+  await number.give((latest) => ({
+    script: permitsSet,
+    keys,
+    args: { count, call, markerTtl: MARKER_TTL, latest, publish: number.publish },
+  }));
+}
+
+/** The marker of all calls of this client that set the same. */
+function sharedMarker({ key, env }: SharedNumber, what: string): string {
+  return callTombstone(key, `${env.clientId}:${what}`);
+}
