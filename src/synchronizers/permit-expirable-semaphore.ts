@@ -6,7 +6,8 @@ import { permitLeases } from "../base/names.js";
 import { noop } from "../locks/work.js";
 import { permitsState } from "../scripts/generated.js";
 import { addPermits, trySetPermits } from "./giving.js";
-import { KeptPermit, type KeptPermits } from "./kept-permits.js";
+import { KeptPermit } from "./kept-permit.js";
+import type { KeptPermits } from "./kept-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { setLease, setLimit } from "./permit-settings.js";
 import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
@@ -112,7 +113,8 @@ export class PermitExpirableSemaphore {
 
   /**
    * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
-   * whether there is such a permit.
+   * whether there is such a permit. One that the watchdog kept is lost if there is no answer until its deadline, or until
+   * the end of the new lease, whichever comes first.
    * @throws UNAVAILABLE without an answer: the call goes on in the background then, unless a further one of this client
    * overrules it; UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */

@@ -21,20 +21,16 @@ export async function setLease(
   const keys = { marker: sharedMarker(number, id), ...keysOf(number) };
   const call = number.env.mint();
   const kept = permits.get(number, id);
-  kept?.unwatch();
   const word = await number.give(
-    (latest) => ({
-      script: permitsUpdate,
-      keys,
-      args: { id, lease, call, markerTtl: MARKER_TTL, latest, publish: number.publish },
-    }),
-    // Runs however late the answer comes: until then nobody knows which lease the permit has.
-    (work) => {
-      const answered = (word: number) => (word === 1 ? kept && permits.drop(kept) : kept?.lose("expired"));
-      work.then(answered, () => kept?.watch());
+    (latest) => {
+      kept?.updateSent(lease);
+      const args = { id, lease, call, markerTtl: MARKER_TTL, latest, publish: number.publish };
+      return { script: permitsUpdate, keys, args };
     },
+    (work) => kept?.update(work),
   );
-  return word === 1;
+  // A permit that was lost while there was no answer is on its way back.
+  return word === 1 && !kept?.isLost;
 }
 
 /** Sets how many permits there are, free and out. */

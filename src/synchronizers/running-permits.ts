@@ -2,7 +2,7 @@
 import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LiveSet } from "../locks/live-set.js";
 import { add, giveBack } from "./giving.js";
-import type { Live } from "./kept-permits.js";
+import type { Live } from "./kept-permit.js";
 import type { SharedNumber } from "./number.js";
 
 /** Permits of a `run`. The close of the client gives them back, because nobody else can. */

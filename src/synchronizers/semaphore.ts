@@ -3,7 +3,7 @@ import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } fro
 import { LockLostError, LockTimeoutError } from "../base/errors.js";
 import type { LiveSet } from "../locks/live-set.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
-import type { Live } from "./kept-permits.js";
+import type { Live } from "./kept-permit.js";
 import { checkNumber, type SharedNumber } from "./number.js";
 import { waitFor } from "./request.js";
 import { RunningPermits } from "./running-permits.js";

@@ -3,7 +3,8 @@
  */
 import { channel } from "node:diagnostics_channel";
 import { expect } from "vitest";
-import type { LockCallContext } from "../../src/index.js";
+import { ReplyError } from "../../src/entries/testing/reply.js";
+import type { LockCallContext, LockClientOptions } from "../../src/index.js";
 import { type Scene, scene, testIn, watch } from "../locks/scene.js";
 
 const callEnds = channel("tracing:holdfast:lock:asyncEnd");
@@ -11,7 +12,7 @@ const LEASES = "{job}:timeout";
 /** The keys that permits leave on the server; a test deletes them, because it must leave nothing. */
 const KEYS = ["job", LEASES];
 const test = testIn(
-  () => scene({ commandTimeout: 300 }),
+  (options?: LockClientOptions) => scene({ commandTimeout: 300, ...options }),
   async ({ server }: Scene, body) => {
     await body();
     for (const key of KEYS) server.delete(key);
@@ -59,6 +60,58 @@ test.for([[500], [3_600_000]] as const)(
     expect(a.told).toEqual([]);
   },
 );
+
+test.with({ watchdogTimeout: 600 }).for([
+  ["the deadline that it has", 60_000, 592],
+  ["the end of the lease, if that is earlier", 200, 196],
+] as const)(
+  "a kept permit whose new lease gets no answer is lost at %s",
+  async ([, lease, deadline], place) => {
+    const { a, advance } = place;
+    const { permits, id } = await keptPermit(place);
+    a.listen("lost").keep("requests");
+    const update = watch(permits.updateLeaseTime(id, lease));
+    await advance(deadline - 1);
+    expect(a.told).toEqual([]);
+    await advance(2);
+    expect(a.heard("lost")).toMatchObject([{ permitId: id, reason: "unreachable" }]);
+    await advance(300);
+    expect(update.outcome).toBe("UNAVAILABLE");
+    await a.letGo();
+    expect(left(place)).toEqual([]);
+    expect(await soon(place, permits.availablePermits())).toBe(2);
+    expect(a.heard("lost")).toHaveLength(1);
+  },
+);
+
+test("a new lease that is answered when its permit was lost is none: the permit is given back", async (place) => {
+  const { a, advance } = place;
+  const { permits, id } = await keptPermit(place);
+  a.listen("lost").keep("replies");
+  const update = watch(permits.updateLeaseTime(id, 200));
+  await advance(250);
+  expect(a.heard("lost")).toMatchObject([{ permitId: id, reason: "unreachable" }]);
+  await a.letGo();
+  expect(update.value).toBe(false);
+  expect(await soon(place, permits.availablePermits())).toBe(2);
+});
+
+test("a kept permit whose new leases fail is kept by the watchdog again, once none is under way", async (place) => {
+  const { a, server, advance } = place;
+  const { permits, id } = await keptPermit(place);
+  a.listen("lost", "renewed");
+  server.instead = ({ name }) => {
+    if (name === "permits/update") throw new ReplyError("NOPERM this user has no permissions");
+    return undefined;
+  };
+  const updates = [1_000, 60_000].map((lease) => watch(permits.updateLeaseTime(id, lease)));
+  await advance(0);
+  expect(updates.map(({ outcome }) => outcome)).toEqual(["UNSUPPORTED", "UNSUPPORTED"]);
+  await advance(100_000);
+  expect(a.heard("lost")).toEqual([]);
+  expect(a.heard("renewed").length).toBeGreaterThan(8);
+  await soon(place, permits.release(id));
+});
 
 /** A semaphore of two permits. */
 async function semaphoreOf(place: Scene) {

@@ -14,7 +14,7 @@ import {
   semaphoreUndo,
 } from "../../../src/scripts/generated.js";
 import type { AnyScript } from "../../../src/scripts/script.js";
-import { KeptPermit } from "../../../src/synchronizers/kept-permits.js";
+import { KeptPermit } from "../../../src/synchronizers/kept-permit.js";
 import type { Mistake } from "../planted.js";
 import { inClass, inScript } from "../planting.js";
 
