@@ -56,6 +56,8 @@ export class KeptPermit implements TimerEntry, Live {
   #lease: number;
   #renewAt: number;
   #renewing = false;
+  /** Called when the renewal under way is over. */
+  readonly #onRenewalOver: (() => void)[] = [];
   #suspended = false;
   /** How many calls that set its lease have no answer. While there are any it is not renewed. */
   #updates = 0;
@@ -98,6 +100,14 @@ export class KeptPermit implements TimerEntry, Live {
   }
 
   /**
+   * Resolves when the renewal under way is over, which is tried again for less than a third of the lease; undefined if
+   * there is none.
+   */
+  renewalOver(): Promise<void> | undefined {
+    return this.#renewing ? new Promise((resolve) => this.#onRenewalOver.push(resolve)) : undefined;
+  }
+
+  /**
    * A command is sent that gives it this lease. As long as nobody knows whether the command was run, only the earlier of
    * the two deadlines is sure.
    */
@@ -135,14 +145,12 @@ export class KeptPermit implements TimerEntry, Live {
   }
 
   renewed(word: number, sent: Instant): void {
-    this.#renewing = false;
+    this.#endRenewal();
     // After its deadline the permit is lost, whatever the server says. After a stall of this process replies are
     // handled before timers, so the deadline is checked here.
     if (this.#over || this.#expired()) return;
     if (word !== 1) return this.lose("expired");
     this.#suspended = false;
-    // The lease that the renewal gave may have been set anew since.
-    if (this.#updates > 0) return;
     this.#sent = sent;
     this.#lease = this.#env.settings.watchdogTimeout;
     this.#renewAt = onMono(sent, instant(this.#env.clock)) + this.#interval;
@@ -151,7 +159,7 @@ export class KeptPermit implements TimerEntry, Live {
   }
 
   notRenewed(cause: unknown): void {
-    this.#renewing = false;
+    this.#endRenewal();
     if (this.#over) return;
     this.#renewAt = this.#env.clock.mono() + retryInterval(this.#env.settings.watchdogTimeout);
     if (!this.#suspended) {
@@ -168,6 +176,11 @@ export class KeptPermit implements TimerEntry, Live {
     this.#options.permits.drop(this, reason);
     this.number.emit("lost", { reason, held: this.held, permitId: this.id });
     this.#env.settle(this.#options.giveBack());
+  }
+
+  #endRenewal(): void {
+    this.#renewing = false;
+    for (const callback of this.#onRenewalOver.splice(0)) callback();
   }
 
   #expired(): boolean {

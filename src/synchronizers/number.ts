@@ -123,12 +123,13 @@ export class SharedNumber {
   /**
    * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
    * then. The step is made for each try, with the time of the server's clock until which it may be run. Allowed while
-   * the client closes, since permits have to be given back.
+   * the client closes, since permits have to be given back. Nothing is sent before `after` has resolved.
    * @throws as {@link goOn}
    */
   give<K extends KeyValues, A extends ArgumentValues>(
     make: (latest: number) => Step<K, A>,
     onWork?: OnWork,
+    after?: Promise<void>,
   ): Promise<number> {
     const { runner, clock } = this.env;
     const begun = instant(clock);
@@ -147,14 +148,18 @@ export class SharedNumber {
         if (left() < 0) throw runner.unavailable(this.name);
       }
     };
-    return this.goOn(begin, onWork);
+    return this.goOn(begin, onWork, after);
   }
 
   /**
-   * Runs work that goes on in the background if Redis gives no answer in time.
+   * Runs work that goes on in the background if Redis gives no answer in time. It begins when `after` has resolved.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
-  async goOn(begin: (onSilence: () => void) => Promise<number>, onWork?: OnWork): Promise<number> {
+  async goOn(
+    begin: (onSilence: () => void) => Promise<number>,
+    onWork?: OnWork,
+    after?: Promise<void>,
+  ): Promise<number> {
     const { env, name } = this;
     const { runner } = env;
     this.assertNotEnded();
@@ -164,10 +169,11 @@ export class SharedNumber {
         silent = true;
         reject(runner.unavailable(name));
       };
-      const cancel = runner.prepared ? noop : env.clock.after(runner.commandTimeout, onSilence);
-      const work = runner.prepared
+      const isReady = runner.prepared && !after;
+      const cancel = isReady ? noop : env.clock.after(runner.commandTimeout, onSilence);
+      const work = isReady
         ? begin(onSilence)
-        : runner.prepare(name, LONGEST_WORK).then(() => begin(onSilence));
+        : Promise.all([runner.prepare(name, LONGEST_WORK), after]).then(() => begin(onSilence));
       env.settle(work);
       onWork?.(work);
       work.finally(cancel).then(resolve, (error: unknown) => {

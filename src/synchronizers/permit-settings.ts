@@ -28,6 +28,8 @@ export async function setLease(
       return { script: permitsUpdate, keys, args };
     },
     (work) => kept?.update(work),
+    // A renewal that came through later would raise a lease that was made shorter.
+    kept?.renewalOver(),
   );
   // A permit that was lost while there was no answer is on its way back.
   return word === 1 && !kept?.isLost;

@@ -84,6 +84,47 @@ test.with({ watchdogTimeout: 600 }).for([
   },
 );
 
+const renewing = test.with({ watchdogTimeout: 3_000, commandTimeout: 800 });
+
+renewing(
+  "a renewal that is tried again does not raise a lease that was made shorter meanwhile",
+  async (place) => {
+    const { a, server, advance } = place;
+    const { permits, id } = await keptPermit(place);
+    a.listen("lost");
+    let isRefusing = true;
+    server.instead = ({ name }) => {
+      if (isRefusing && name === "permits/renew") throw new ReplyError("NOREPLICAS Not enough good replicas");
+      return undefined;
+    };
+    // Renewed after 1,000 ms, and again after pauses of up to 250 ms.
+    await advance(1_400);
+    const update = watch(permits.updateLeaseTime(id, 500));
+    isRefusing = false;
+    await advance(300);
+    expect(update.value).toBe(true);
+    expect(left(place)).toEqual([expect.toSatisfy((ms: number) => ms > 0 && ms <= 500)]);
+    await advance(500);
+    expect(await soon(place, permits.availablePermits())).toBe(2);
+    expect(a.told).toEqual([]);
+  },
+);
+
+renewing("a new lease waits for a renewal no longer than its commandTimeout", async (place) => {
+  const { a, advance } = place;
+  const { permits, id } = await keptPermit(place);
+  a.keep("requests");
+  await advance(1_200);
+  expect(a.onTheirWay).toBe(1);
+  const update = watch(permits.updateLeaseTime(id, 500));
+  await advance(799);
+  expect(update.state).toBe("pending");
+  await advance(2);
+  expect(update.outcome).toBe("UNAVAILABLE");
+  await a.letGo();
+  expect(left(place)).toEqual([500]);
+});
+
 test("a new lease that is answered when its permit was lost is none: the permit is given back", async (place) => {
   const { a, advance } = place;
   const { permits, id } = await keptPermit(place);
