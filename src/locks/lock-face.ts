@@ -95,7 +95,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const hold = (await this.#take({ frame, ...request }, this.run)) ?? (await this.#timedOut(request));
     let outcome: { value: T } | { error: unknown };
     try {
-      outcome = { value: await runInside(frame, () => fn(hold)) };
+      outcome = { value: await runInside(frame, () => fn(hold), request.caller) };
     } catch (error) {
       outcome = { error };
     }

@@ -75,7 +75,8 @@ export interface Frame {
   readonly owner: OwnerRecord;
   /** The key (client and full name) of the lock that a `run` holds; undefined for a scope. */
   readonly lockKey?: string | undefined;
-  readonly parent: Frame | undefined;
+  /** The frame that it was opened in. */
+  parent: Frame | undefined;
   open: boolean;
 }
 
@@ -93,13 +94,30 @@ export function openFrame(
   return { owner, lockKey, parent: parent?.open ? parent : undefined, open: true };
 }
 
-/** Runs fn inside `frame` and ends the frame when fn settles. */
-export async function runInside<T>(frame: Frame, fn: () => T | Promise<T>): Promise<T> {
+/** Runs fn inside `frame`. When fn settles, the frame ends, and so do the frames that were opened for it inside `caller`. */
+export async function runInside<T>(
+  frame: Frame,
+  fn: () => T | Promise<T>,
+  caller: Frame | undefined = frame.parent,
+): Promise<T> {
   try {
     return await store.run(frame, () => begin(fn()));
   } finally {
-    frame.open = false;
+    endFrames(frame, caller);
   }
+}
+
+/**
+ * A frame that has ended passes over those around it that have ended, too: a job that begins the next one before it
+ * settles would else keep all jobs before it.
+ */
+function endFrames(frame: Frame, caller: Frame | undefined): void {
+  let last = frame;
+  for (let each: Frame | undefined = frame; each && each !== caller; each = each.parent) {
+    each.open = false;
+    last = each;
+  }
+  while (last.parent && !last.parent.open) last.parent = last.parent.parent;
 }
 
 /** Some thenables, such as query builders, begin their work only when they are awaited: they begin in this context. */
