@@ -31,6 +31,13 @@ describe("each block runs", () => {
   }
 });
 
+test("the HTTP service of docs/recipes.md runs on Express 4, too", async () => {
+  const services = blocks.filter(({ code }) => code.includes('from "express"'));
+  expect(services.map(({ file }) => file)).toContain("docs/recipes.md");
+  for (const block of services)
+    await runner.run({ ...block, code: block.code.replace('from "express"', 'from "express4"') });
+});
+
 const reasons = planned.flatMap(({ block, plan }) => (typeof plan === "object" ? [{ block, ...plan }] : []));
 const perReason = [...new Set(reasons.map(({ because }) => because))].map((because) => {
   return `${reasons.filter((reason) => reason.because === because).length} ${because}`;
