@@ -98,6 +98,8 @@ export class Redlock extends Emitter {
   constructor(clients: Iterable<RedlockClient>, settings?: Partial<Settings>, scripts: RedlockScripts = {}) {
     super();
     this.on("error", () => {}); // Without a listener an `error` would end the process.
+    if (typeof clients?.[Symbol.iterator] !== "function" || typeof clients === "string")
+      throw new TypeError("redlock: it needs an array of clients, as in new Redlock([redis])");
     this.clients = new Set(clients);
     if (this.clients.size === 0) throw new Error("redlock: it needs at least one client");
     this.settings = checkSettings(settings);

@@ -302,6 +302,11 @@ test("wrong arguments are told before anything is sent", async () => {
   const redis = new Redis5({ lazyConnect: true });
   const redlock = new Redlock([redis]);
   expect(() => new Redlock([])).toThrow(/at least one client/);
+  for (const clients of [redis, "redis://localhost", 1, null, undefined]) {
+    expect(() => new Redlock(clients as never)).toThrow(
+      new TypeError("redlock: it needs an array of clients, as in new Redlock([redis])"),
+    );
+  }
   expect(() => new Redlock([{} as RedlockClient])).toThrow(TypeError);
   expect(() => new Redlock([new Redis5({ lazyConnect: true, keyPrefix: "a:" })])).toThrow(/keyPrefix/);
   expect(() => new Redlock([redis], { retryCount: -2 })).toThrow(RangeError);
