@@ -93,7 +93,10 @@ const LOSSES: Record<LossReason, string> = {
   closed: "the client was closed",
 };
 
-/** The hold ended before its unlock. `since`: epoch milliseconds; `result`: what the function of a `run` returned. */
+/**
+ * The hold ended before its unlock. `since`: epoch milliseconds; `result`: what the function of a `run` returned; `what`:
+ * what happened, if it was no loss.
+ */
 export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
   /** Why it was lost, as far as that is known. */
   readonly reason: LossReason;
@@ -102,12 +105,14 @@ export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
   /** What the function of a `run` returned. */
   readonly result?: unknown;
 
-  constructor(lockName: string, reason: LossReason, since: number, result?: { value: unknown }) {
-    super(
-      "LOCK_LOST",
-      lockName,
-      `lock "${lockName}" was lost: ${LOSSES[reason]}; another may have worked at the same time, so check the work or do it again`,
-    );
+  constructor(
+    lockName: string,
+    reason: LossReason,
+    since: number,
+    result?: { value: unknown },
+    what = `lock "${lockName}" was lost: ${LOSSES[reason]}; another may have worked at the same time, so check the work or do it again`,
+  ) {
+    super("LOCK_LOST", lockName, what);
     this.reason = reason;
     this.since = since;
     if (result) this.result = result.value;

@@ -95,15 +95,20 @@ export abstract class HoldRecord {
 
   /** @throws LOCK_LOST unless {@link isHeld}, also if it was given back */
   assertHeld(): void {
-    if (!this.isHeld) throw this.loss ?? new LockLostError(this.lockName, "expired", this.clock.wall());
+    if (this.isHeld) return;
+    const what = this.state === "ended" ? this.#givenBack() : undefined;
+    throw this.loss ?? new LockLostError(this.lockName, "expired", this.clock.wall(), undefined, what);
   }
 
   /** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
   assertUsable(): void {
     if (this.loss) throw this.loss;
     if (this.state === "live") return;
-    const message = `lock "${this.lockName}": this hold was given back; take the lock again`;
-    throw new LockNotOwnerError(this.lockName, message);
+    throw new LockNotOwnerError(this.lockName, this.#givenBack());
+  }
+
+  #givenBack(): string {
+    return `lock "${this.lockName}": this hold was given back; take the lock again`;
   }
 
   /** Marks the hold as lost; {@link tellLoss} must follow, outside every scope. */

@@ -109,7 +109,12 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     const first = hold.unlock();
     expect(hold.isHeld).toBe(false);
     expect(() => hold.assertHeld()).toThrow(
-      expect.objectContaining({ code: "LOCK_LOST", reason: "expired", since: server.clock.wall() }),
+      expect.objectContaining({
+        code: "LOCK_LOST",
+        reason: "expired",
+        since: server.clock.wall(),
+        message: `lock "${NAME}": this hold was given back; take the lock again. See docs/guide.md#lock_lost`,
+      }),
     );
     expect(await Promise.all([first, hold.unlock()])).toEqual([undefined, undefined]);
     expect(await hold.unlock()).toBeUndefined();
