@@ -26,19 +26,23 @@ export type ClientSource = LockClient | ((this: any, self: any) => LockClient);
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export type NameSource<A extends unknown[]> = string | ((this: any, ...args: A) => string);
 
-/**
- * A method that has to wait for its lock is asynchronous. `A`: the arguments that the name is made of; it may take
- * more.
- */
-type LockedMethod<A extends unknown[]> = (...args: [...A, ...never[]]) => Promise<unknown>;
+/** A method that has to wait for its lock is asynchronous. */
+type AsyncMethod = (...args: never[]) => Promise<unknown>;
+
+/** Anything, if a name can be made of the arguments `A` whenever the method `T` is called; else what the compiler says. */
+export type NamedBy<A extends unknown[], T> = T extends (...args: infer P) => unknown
+  ? ((...args: A) => string) extends (...args: P) => string
+    ? unknown
+    : "the function of the name has to take the arguments of the method"
+  : never;
 
 /** Decorates a method, as a standard or as an experimental decorator, as the compiler asks for it. */
 export interface LockedDecorator<A extends unknown[]> {
-  <T extends LockedMethod<A>>(method: T, context: ClassMethodDecoratorContext): T;
-  <T extends LockedMethod<A>>(
+  <T extends AsyncMethod>(method: T, context: ClassMethodDecoratorContext & NamedBy<A, T>): T;
+  <T extends AsyncMethod>(
     target: object,
     key: string | symbol,
-    descriptor: TypedPropertyDescriptor<T>,
+    descriptor: TypedPropertyDescriptor<T> & NamedBy<A, T>,
   ): TypedPropertyDescriptor<T>;
 }
 
@@ -57,7 +61,7 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
  *   }
  * }
  */
-export function locked<A extends unknown[] = []>(
+export function locked<A extends unknown[]>(
   client: ClientSource,
   name: NameSource<A>,
   options: LockedOptions = {},
