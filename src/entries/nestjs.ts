@@ -15,7 +15,7 @@ import {
   type OnApplicationShutdown,
 } from "@nestjs/common";
 import { isLockError, LockClient, type LockClientOptions, type RedisConnection } from "../index.js";
-import { type LockedOptions, locked, type NameSource } from "./decorator.js";
+import { type LockedOptions, locked, type NamedBy, type NameSource } from "./decorator.js";
 import { type LockProblem, problemOf } from "./http.js";
 
 /** What the application's LockClient is made of. */
@@ -106,11 +106,13 @@ export function InjectLockClient(): PropertyDecorator & ParameterDecorator {
 const CLIENT = Symbol("holdfast.client");
 const injected = new WeakSet<object>();
 
-/** Decorates a method of a provider or controller. */
-export type LockedMethodDecorator = <T extends (...args: never[]) => Promise<unknown>>(
+/** Decorates a method of a provider or controller. `A`: the arguments that the name is made of. */
+export type LockedMethodDecorator<A extends unknown[] = unknown[]> = <
+  T extends (...args: never[]) => Promise<unknown>,
+>(
   target: object,
   key: string | symbol,
-  descriptor: TypedPropertyDescriptor<T>,
+  descriptor: TypedPropertyDescriptor<T> & NamedBy<A, T>,
 ) => TypedPropertyDescriptor<T>;
 
 /**
@@ -125,11 +127,11 @@ export type LockedMethodDecorator = <T extends (...args: never[]) => Promise<unk
  *   }
  * }
  */
-export function Locked<A extends unknown[] = []>(
+export function Locked<A extends unknown[]>(
   name: NameSource<A>,
   options?: LockedOptions,
-): LockedMethodDecorator {
-  const decorate = locked(clientOf, name, options) as LockedMethodDecorator;
+): LockedMethodDecorator<A> {
+  const decorate: LockedMethodDecorator<A> = locked(clientOf, name, options);
   return (target, key, descriptor) => {
     if (!injected.has(target)) Inject(LockClient)(target, CLIENT);
     injected.add(target);

@@ -1,5 +1,6 @@
 /** What the compiler accepts and refuses of a name and its method. Only compiled, in both ways. */
 import { locked } from "../../src/entries/decorator.js";
+import { Locked } from "../../src/entries/nestjs.js";
 import type { LockClient } from "../../src/index.js";
 
 declare const client: LockClient;
@@ -80,3 +81,17 @@ export class Refused {
   @locked(client, (...ids: string[]) => ids.join())
   async others(_pieces: number): Promise<void> {}
 }
+
+const target = {};
+Locked((id: string | number) => `${id}`)(target, "wider", { value: async (_id: string) => {} });
+Locked((order: { readonly id: string }) => order.id)(target, "partOf", {
+  value: async (_order: Order) => {},
+});
+Locked("text")(target, "text", { value: async (_id: string) => {} });
+Locked((id) => `${id}`)(target, "inferred", { value: async (_id: string) => {} });
+// @ts-expect-error: it may be called without
+Locked((id: string) => id)(target, "missing", { value: async (_id?: string) => {} });
+// @ts-expect-error: it may be called with a number
+Locked((id: string) => id)(target, "narrower", { value: async (_id: string | number) => {} });
+// @ts-expect-error: it has none
+Locked((id: string) => id)(target, "none", { value: async () => {} });
