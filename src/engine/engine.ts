@@ -68,10 +68,13 @@ export class Engine {
     return this.#loop.begin(call);
   }
 
-  /** Tries once, without a place in the queue, for at most `within` milliseconds; undefined if the try is refused. */
-  once<G>(call: Acquisition<G>, within: number): Promise<G | undefined> {
+  /** As {@link acquire}, but tries once, without a place in the queue, whatever `wait` is; undefined also if refused. */
+  once<G>(call: Acquisition<G>, wait: number, hasWaited = false): Promise<G | undefined> {
     call.single = true;
-    call.within = within;
+    call.hasWaited = hasWaited;
+    call.within = Math.min(this.#options.runner.commandTimeout, wait);
+    // The try may go on for longer: replicas acknowledge its grant, or the server confirms that the grant is undone.
+    if (wait !== Number.POSITIVE_INFINITY) this.#limit(call, wait, undefined);
     return this.#loop.begin(call);
   }
 

@@ -148,9 +148,8 @@ export class AllOrNone {
     const left = Math.max(1, this.#left);
     this.#members.gather();
     const tries = others.map((request) => {
-      const { engine, runner } = request.member.env;
-      const within = Math.min(runner.commandTimeout, left);
-      return this.#take(request, (call) => engine.once(call, within));
+      const { engine } = request.member.env;
+      return this.#take(request, (call) => engine.once(call, left, this.#announced));
     });
     const begun = this.#members.clock.mono();
     const results = await this.#wait.during(Promise.allSettled(tries));

@@ -109,9 +109,32 @@ describe("a call that tries once", () => {
   test("may have a limit of its own", async (scene) => {
     const call = await scene.once(new ScriptedCall(), 70);
     expect(call.tries[0]?.within).toBe(70);
-    expect(scene.clock.timers).toBe(0);
     await call.silence();
     expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
+    expect(scene.clock.timers).toBe(0);
+  });
+
+  test("ends at that limit even if its try goes on", async (scene) => {
+    const call = await scene.once(new ScriptedCall(), 70);
+    await scene.clock.advance(69);
+    expect(call.outcome).toBe("pending");
+    await scene.clock.advance(1);
+    expect(call.outcome).toMatchObject({ error: { code: "UNAVAILABLE" } });
+    await call.grant();
+    expect(call.told.at(-1)).toBe("not taken");
+  });
+
+  test("has no timer without a limit", async (scene) => {
+    const call = await scene.once(new ScriptedCall(), Number.POSITIVE_INFINITY);
+    expect([call.tries[0]?.within, scene.clock.timers]).toEqual([COMMAND_TIMEOUT, 0]);
+    await call.grant();
+  });
+
+  test("that is a part of a call that has waited is refused by the end of the limit", async (scene) => {
+    const call = await scene.once(new ScriptedCall(), 70, true);
+    await scene.clock.advance(70);
+    expect(call.outcome).toEqual({ value: undefined });
+    await call.silence();
   });
 
   test("can be ended by the call of which it is a part", async (scene) => {

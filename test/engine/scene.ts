@@ -201,8 +201,8 @@ export class Scene {
   }
 
   /** Starts a call that tries once. */
-  async once(call: ScriptedCall, within: number): Promise<ScriptedCall> {
-    return this.#watch(call, this.engine.once(call, within));
+  async once(call: ScriptedCall, wait: number, hasWaited?: boolean): Promise<ScriptedCall> {
+    return this.#watch(call, this.engine.once(call, wait, hasWaited));
   }
 
   /** A first call that waits and listens: refused, then tried again when the subscription was confirmed, and refused. */

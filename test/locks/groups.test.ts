@@ -1,0 +1,79 @@
+/** Groups of locks whose members have clients of their own. In virtual time. */
+import { describe, expect } from "vitest";
+import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
+import { type Lock, MultiLock } from "../../src/index.js";
+import { Party, type Scene, Server, testIn, watch } from "./scene.js";
+
+interface Place extends Scene {
+  readonly first: Lock;
+  readonly last: Lock;
+  readonly multi: MultiLock;
+}
+
+/** `replicas`: how many must acknowledge what the client of the last member is granted. */
+const open = ({ replicas = 0 } = {}): Place => {
+  const server = new Server();
+  const [a, b] = [new Party(server), new Party(server, { replicas, replicasTimeout: 2_000 })];
+  const [first, last] = [a.client.getLock("first"), b.client.getLock("last")];
+  const multi = new MultiLock(first, last);
+  return {
+    server,
+    a,
+    b,
+    first,
+    last,
+    multi,
+    advance: (ms) => server.advance(ms),
+    settle: () => server.settle(),
+  };
+};
+
+describe("with a member whose grants replicas must acknowledge", () => {
+  interface Replicated extends Place {
+    /** The connection of that member for grants only. */
+    readonly grants: MemoryConnection;
+  }
+  const test = testIn((): Replicated => {
+    const place = open({ replicas: 1 });
+    const [, grants] = place.b.connections as [MemoryConnection, MemoryConnection];
+    return { ...place, grants };
+  });
+
+  test.for<[string, (multi: MultiLock) => Promise<unknown>]>([
+    ["lock", (multi) => multi.lock({ wait: 200 })],
+    ["tryLock", (multi) => multi.tryLock(200)],
+    ["run", (multi) => multi.run(() => 1, { wait: 200 })],
+  ])("a call waits for them no longer than its wait: %s", async ([, take], place) => {
+    const { b, grants, multi, advance, first } = place;
+    b.keep("replies", grants);
+    const call = watch(take(multi));
+    await advance(199);
+    expect(call.outcome).toBe("pending");
+    await advance(1);
+    expect(call.outcome).toBe("UNAVAILABLE");
+    expect(await first.isLocked()).toBe(false);
+    await b.letGo();
+  });
+
+  test("nor for the undoing of a grant that too few have acknowledged", async (place) => {
+    const { b, multi, advance, server } = place;
+    server.instead = ({ name }) => (name === "WAIT" ? 0 : undefined);
+    b.keep("replies");
+    const call = watch(multi.lock({ wait: 200 }));
+    await advance(200);
+    expect(call.outcome).toBe("UNAVAILABLE");
+    await b.letGo();
+  });
+
+  test("a call that has waited for its locks meets the end of its wait as one that others kept out", async (place) => {
+    const { b, grants, first, multi, advance } = place;
+    const theirs = await first.lock();
+    const calls = [watch(multi.lock({ wait: 200 })), watch(multi.tryLock(200))];
+    await advance(100);
+    b.keep("replies", grants);
+    await theirs.unlock();
+    await advance(100);
+    expect(calls.map(({ outcome }) => outcome)).toEqual(["WAIT_TIMEOUT", null]);
+    await b.letGo();
+  });
+});
