@@ -15,7 +15,15 @@ import { GroupGrant } from "./group-grant.js";
 import { isWhole, leaseOfTries } from "./group-lease.js";
 import { pauseAfter } from "./lost-round.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
-import { actingOwner, callFor, giveBack, isHeldByOwner, type MemberRequest } from "./member-requests.js";
+import {
+  actingOwner,
+  assertNoUpgrade,
+  callFor,
+  giveBack,
+  isHeldByOwner,
+  type MemberRequest,
+  standIn,
+} from "./member-requests.js";
 import type { Members } from "./members.js";
 import { assertNotItself } from "./namesakes.js";
 
@@ -94,8 +102,12 @@ export class AllOrNone {
     for (; ; this.#round++) {
       const again = this.#round > 0;
       this.#calls = [];
+      assertNoUpgrade(this.#requests, this.#request);
       while (this.#isHeldUp) await this.#letOthersPass();
-      if (again && this.#left <= 0) return this.#late();
+      if (again && this.#left <= 0) {
+        this.#members.assertThere();
+        return false;
+      }
       if (awaited && !(await this.#wait.during(this.#await(awaited)))) return false;
       const refused = await this.#tryOthers(awaited);
       if (!refused) return true;
@@ -103,7 +115,7 @@ export class AllOrNone {
       await this.#wait.during(assertNotItself(this.#members, refused.member, this.#taken, this.#left));
       await this.#giveBack();
       if (this.#request.wait === 0) return false;
-      awaited = this.#standIn(refused);
+      awaited = standIn(this.#requests, refused);
       if (again) {
         const pause = pauseAfter(this.#round, this.#roundTime, this.#members.random());
         await this.#wait.park(Math.min(this.#left / 2, pause));
@@ -193,19 +205,6 @@ export class AllOrNone {
     if (this.#wait.ended || returned.length === 0) return;
     void Promise.all(returned).then(() => this.#wait.resume());
     await this.#wait.park(Math.max(0, this.#left));
-  }
-
-  /** The member to wait for: with both sides of one lock as members the write side, since a reader is refused the write side. */
-  #standIn(refused: MemberRequest): MemberRequest {
-    return this.#requests.find(({ member }) => member.key === refused.member.key) as MemberRequest;
-  }
-
-  #late(): false {
-    const away = this.#requests.find(({ member: { env, backend } }) =>
-      env.runner.servers.isAway(backend.key),
-    );
-    if (away) throw away.member.env.runner.unavailable(this.#members.name);
-    return false;
   }
 
   /** Sets the lease of all members. False if it could not be told: all is given back, and a further round is due. */

@@ -5,6 +5,7 @@ import { endRun } from "../locks/commands.js";
 import { wireIdOf } from "../locks/loss.js";
 import { type Grant, knownLockOf, OwnerLock, ownerLockOf } from "../locks/owner-lock.js";
 import { release } from "../locks/release.js";
+import { admitsUpgrade } from "../locks/upgrade.js";
 import { ActedFor, type Frame, type OwnerRecord, openFrame } from "../owners/context.js";
 import { MemberAcquisition } from "./member-acquisition.js";
 import type { Member, Members } from "./members.js";
@@ -80,6 +81,23 @@ export function actingOwner(
 /** Whether the owner holds this member already. */
 export function isHeldByOwner({ member, owner, own }: MemberRequest): boolean {
   return wireIdOf(own ?? knownLockOf(owner, member.key)) !== undefined;
+}
+
+/**
+ * To be called before a call waits for any member: the member that refuses it may be the last that it would try.
+ * @throws UPGRADE_REFUSED if the owner only reads what the call wants to write
+ */
+export function assertNoUpgrade(requests: readonly MemberRequest[], { caller }: LockRequest): void {
+  for (const { member, owner } of requests) {
+    const own = knownLockOf(owner, member.key);
+    if (own && member.backend.side === "write")
+      admitsUpgrade({ backend: member.backend, caller, own }, false);
+  }
+}
+
+/** The member to wait for: with both sides of one lock as members the write side, since a reader is refused the write side. */
+export function standIn(requests: readonly MemberRequest[], refused: MemberRequest): MemberRequest {
+  return requests.find(({ member }) => member.key === refused.member.key) as MemberRequest;
 }
 
 export interface Terms {

@@ -158,6 +158,12 @@ export class Members {
     for (const env of this.envs) env.assertOpen(this.name);
   }
 
+  /** @throws UNAVAILABLE if the server of any member is away */
+  assertThere(): void {
+    const away = this.order.find(({ env, backend }) => env.runner.servers.isAway(backend.key));
+    if (away) throw away.env.runner.unavailable(this.name);
+  }
+
   /** Made anew for each event: listeners get the object. */
   get #told(): LockEvent {
     return { lockName: this.name, kind: this.kind };

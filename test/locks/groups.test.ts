@@ -2,7 +2,7 @@
 import { describe, expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
 import { type Lock, MultiLock } from "../../src/index.js";
-import { Party, type Scene, Server, testIn, watch } from "./scene.js";
+import { deferred, Party, type Scene, Server, testIn, watch } from "./scene.js";
 
 interface Place extends Scene {
   readonly first: Lock;
@@ -75,5 +75,73 @@ describe("with a member whose grants replicas must acknowledge", () => {
     await advance(100);
     expect(calls.map(({ outcome }) => outcome)).toEqual(["WAIT_TIMEOUT", null]);
     await b.letGo();
+  });
+});
+
+describe("with a write side as its last member, while a stranger holds the first", () => {
+  interface Sides extends Place {
+    readonly read: Lock;
+    /** The first member, and the write side. */
+    readonly both: MultiLock;
+  }
+  const test = testIn((): Sides => {
+    const place = open();
+    const sides = place.b.client.getReadWriteLock("sides");
+    return { ...place, read: sides.readLock(), both: new MultiLock(place.first, sides.writeLock()) };
+  });
+
+  test.for<[string, (multi: MultiLock) => Promise<unknown>]>([
+    ["lock", (multi) => multi.lock()],
+    ["tryLock", (multi) => multi.tryLock()],
+    ["run", (multi) => multi.run(() => 1)],
+  ])("an owner that reads is refused at once: %s", async ([, take], place) => {
+    const { first, read, both, b, settle } = place;
+    const theirs = await first.lock();
+    await b.client.scope(async () => {
+      await read.lock();
+      const call = watch(take(both));
+      await settle();
+      expect(call.error).toMatchObject({ code: "UPGRADE_REFUSED", lockName: "sides" });
+      await read.unlock();
+    });
+    await read.run(async () => {
+      const call = watch(take(both));
+      await settle();
+      expect(call.outcome).toBe("UPGRADE_REFUSED");
+    });
+    await theirs.unlock();
+  });
+
+  test("one that begins to read meanwhile is refused when it would try next", async (place) => {
+    const { first, read, both, b, settle } = place;
+    const theirs = await first.lock();
+    await b.client.scope(async () => {
+      const call = watch(both.lock());
+      await settle();
+      await read.lock();
+      expect(call.outcome).toBe("pending");
+      await theirs.unlock();
+      await settle();
+      expect(call.outcome).toBe("UPGRADE_REFUSED");
+      await read.unlock();
+    });
+  });
+
+  test("one whose sibling runs read is not refused, and waits for them", async (place) => {
+    const { first, read, both, b, settle } = place;
+    const theirs = await first.lock();
+    await b.client.scope(async () => {
+      const end = deferred();
+      const sibling = read.run(() => end.promise);
+      await settle();
+      const call = watch(both.run(() => 1));
+      await settle();
+      await theirs.unlock();
+      await settle();
+      expect(call.outcome).toBe("pending");
+      end.resolve();
+      await sibling;
+      await call.promise;
+    });
   });
 });
