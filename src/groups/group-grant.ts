@@ -2,20 +2,20 @@
 import type { CallSite } from "../base/call-site.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, type LockLostError, type LossReason, withErrors } from "../base/errors.js";
-import type { Successor } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
 import type { Hold } from "../locks/hold.js";
 import { HoldRecord } from "../locks/hold-record.js";
-import { hasAnother } from "../locks/holds.js";
+import { hasAnother, liveHolds } from "../locks/holds.js";
 import { dropExpired } from "../locks/loss.js";
-import { type Grant, giveOwner } from "../locks/owner-lock.js";
-import { extend, release } from "../locks/release.js";
+import { type Grant, giveOwner, knownLockOf } from "../locks/owner-lock.js";
+import { extend } from "../locks/release.js";
 import { follow, tellGrant } from "../locks/telling.js";
 import { quietly } from "../locks/work.js";
-import { OwnerRecord, outside } from "../owners/context.js";
+import { actorOf, OwnerRecord, outside } from "../owners/context.js";
 import { GroupRecord } from "./group-record.js";
+import { handOver, releaseAll } from "./group-release.js";
 import { LateCalls } from "./late-calls.js";
-import { type Member, type Members, successorAt } from "./members.js";
+import type { Members } from "./members.js";
 import { mostDone } from "./votes.js";
 
 export class GroupGrant extends HoldRecord {
@@ -82,8 +82,7 @@ export class GroupGrant extends HoldRecord {
     for (const grant of this.grants) this.#announceMember(grant);
     this.announced = true;
     const { clock, envs, name: lockName, kind } = this.#members;
-    const nested = this.grants.every((grant) => hasAnother(grant.own, grant));
-    this.#members.tellGrant(this, clock.mono() - begun, nested);
+    this.#members.tellGrant(this, clock.mono() - begun, this.#isNested);
     follow(envs[0] as Env, { lockName, kind }, this);
   }
 
@@ -138,6 +137,17 @@ export class GroupGrant extends HoldRecord {
     if (grant.loss) this.#memberLost(grant);
   }
 
+  /** Whether the owner has other holds on a quorum, on whichever members this hold is. */
+  get #isNested(): boolean {
+    const owner = this.#owner;
+    if (!owner) return false;
+    const held = this.#members.all.filter(({ key }) => {
+      const own = knownLockOf(actorOf(owner, key), key);
+      return own && liveHolds(own).some((grant) => !this.grants.includes(grant));
+    });
+    return held.length >= this.#members.quorum;
+  }
+
   #announceMember(grant: Grant): void {
     const waited = this.#members.clock.mono() - this.#begun;
     tellGrant(grant.own.table.env, grant.backend, grant, waited, this.#callSite);
@@ -145,10 +155,10 @@ export class GroupGrant extends HoldRecord {
 
   #memberLost({ loss }: Grant): void {
     if (this.state !== "live") return;
-    const left = this.#members.lastFirst.filter((member) => this.#grantOf(member)?.state === "live");
+    const left = this.grants.filter(({ state }) => state === "live");
     if (left.length >= this.#members.quorum) return;
     this.#lose(loss?.reason ?? "expired");
-    for (const member of left) void quietly(release(this.#grantOf(member) as Grant));
+    for (const released of releaseAll(this.#members, left)) void quietly(released);
   }
 
   #lose(reason: LossReason): LockLostError {
@@ -171,8 +181,8 @@ export class GroupGrant extends HoldRecord {
     // While the owner keeps another hold on a quorum, nothing comes free for the calls in the queue.
     const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.#members.quorum;
     const { released, successors } = inner
-      ? { released: this.#releaseAll(), successors: 0 }
-      : this.#handOver();
+      ? { released: releaseAll(this.#members, this.grants), successors: 0 }
+      : handOver(this.#members, this.grants);
     // Late members are given back last: a quorum of the others is enough for the answer.
     const late = this.#late?.end();
     try {
@@ -186,35 +196,6 @@ export class GroupGrant extends HoldRecord {
       if (successors === 0 && !inner) this.#members.engine.queue(this.#members.key)?.released();
     }
     this.#tellRelease();
-  }
-
-  /** Gives all members back; the same commands may grant them to the next call of this process. */
-  #handOver(): { released: readonly Promise<void>[]; successors: number } {
-    const { engine, key } = this.#members;
-    let released: readonly Promise<void>[] | undefined;
-    let [successors, isOver] = [0, false];
-    engine.queue(key)?.handOver((call, decision) => {
-      // No successor of the group: the queue of each member may have one.
-      if (decision === "release") return false;
-      released = this.#releaseAll((member) => {
-        // A command that was sent behind others grants nothing: the call does not await its answer.
-        const successor = isOver ? undefined : successorAt(call, member, decision);
-        if (successor) successors++;
-        return successor;
-      });
-      isOver = true;
-      return successors > 0;
-    });
-    released ??= this.#releaseAll();
-    return { released, successors };
-  }
-
-  #releaseAll(choose?: (member: Member) => Successor | undefined): readonly Promise<void>[] {
-    this.#members.gather();
-    return this.#members.lastFirst.flatMap((member) => {
-      const grant = this.#grantOf(member);
-      return grant ? release(grant, choose && (() => choose(member))) : [];
-    });
   }
 
   /** After UNAVAILABLE: the members' releases go on in the background, and a further unlock() asks again. */
@@ -231,11 +212,6 @@ export class GroupGrant extends HoldRecord {
     if (!this.announced) return;
     this.announced = false;
     this.#members.tellRelease(this);
-  }
-
-  /** Undefined for a member that has not granted the hold. */
-  #grantOf({ backend }: Member): Grant | undefined {
-    return this.grants.find((grant) => grant.backend === backend);
   }
 
   /**

@@ -13,10 +13,12 @@ import {
   joined,
   LONG,
   NEVER,
+  occupy,
   Party,
   takeAll,
   unlockAll,
   useMasters,
+  vacate,
 } from "./red-helpers.js";
 
 const masters = await useMasters(3);
@@ -80,6 +82,30 @@ test("parallel calls of one scope are one owner's", async () => {
   });
   await expectNothingLeft(party);
 });
+
+test.for([
+  ["a master that it had not", 1],
+  ["the masters that it had", 2],
+] as const)(
+  "a hold of an owner that has a majority is nested, whoever answers first: %s",
+  async ([, last]) => {
+    await using party = await Party.of(masters);
+    await party.warmUp();
+    const nested: boolean[] = [];
+    party.client(0).on("acquired", ({ kind, nested: told }) => void (kind === "red" && nested.push(told)));
+    await occupy(party, [2], LONG);
+    const outer = await party.lock.lock();
+    await vacate(party, [2], false);
+    party.proxy(last).delayReplies(NEVER, script(last === 2 ? "acquire" : "reenter", party.name));
+    const inner = await party.lock.lock({ owner: outer, lease: LONG });
+    expect(nested).toEqual([false, true]);
+    party.proxy(last).restore();
+    await joined(inner);
+    await inner.unlock();
+    await outer.unlock();
+    await expectNothingLeft(party);
+  },
+);
 
 test("a nested run re-enters, siblings take turns, strangers wait", async () => {
   await using party = await Party.of(masters);

@@ -145,3 +145,28 @@ describe("with a write side as its last member, while a stranger holds the first
     });
   });
 });
+
+describe("events", () => {
+  const test = testIn(open);
+
+  test("a hold on both sides of one lock is nested only in another", async ({ a }) => {
+    const sides = a.client.getReadWriteLock("sides");
+    const both = new MultiLock(sides.readLock(), sides.writeLock());
+    a.listen("acquired");
+    const outer = await both.lock();
+    const inner = await both.lock({ owner: outer });
+    const told = a.heard("acquired").filter(({ kind }) => kind === "multi");
+    expect(told.map(({ nested }) => nested)).toEqual([false, true]);
+    await inner.unlock();
+    await outer.unlock();
+  });
+
+  test("a hold whose owner had some of the members is not nested", async ({ a, first, multi }) => {
+    a.listen("acquired");
+    const outer = await first.lock();
+    const hold = await multi.lock({ owner: outer });
+    expect(a.heard("acquired").at(-1)).toMatchObject({ kind: "multi", nested: false });
+    await hold.unlock();
+    await outer.unlock();
+  });
+});

@@ -196,7 +196,7 @@ export const PLANTED = {
     seed: 1757,
     edits: [
       {
-        file: "src/groups/group-grant.ts",
+        file: "src/groups/group-release.ts",
         from: "isOver ? undefined : successorAt",
         to: "successorAt",
       },
