@@ -30,7 +30,7 @@ export class GroupGrant extends HoldRecord {
   onRelease: (() => void) | undefined;
   /** In the order of the members; of a RedLock perhaps of a majority only. */
   grants: readonly Grant[];
-  readonly #members: Members;
+  readonly members: Members;
   /** Undefined for a new owner until it is asked for. */
   #owner: OwnerRecord | undefined;
   #late: LateCalls | undefined;
@@ -44,7 +44,7 @@ export class GroupGrant extends HoldRecord {
 
   constructor(members: Members, owner: OwnerRecord | undefined, grants: readonly Grant[], ownerId: string) {
     super();
-    this.#members = members;
+    this.members = members;
     this.#owner = owner;
     this.grants = grants;
     this.ownerId = ownerId;
@@ -52,7 +52,7 @@ export class GroupGrant extends HoldRecord {
   }
 
   get lockName(): string {
-    return this.#members.name;
+    return this.members.name;
   }
 
   get owner(): OwnerRecord {
@@ -61,7 +61,7 @@ export class GroupGrant extends HoldRecord {
 
   get remaining(): number {
     if (this.state === "lost") return 0;
-    return this.#members.best(this.grants.map((grant) => (grant.state === "live" ? grant.remaining : 0)));
+    return this.members.best(this.grants.map((grant) => (grant.state === "live" ? grant.remaining : 0)));
   }
 
   /** From now on lost members count: with fewer than a quorum left the hold is lost. */
@@ -81,8 +81,8 @@ export class GroupGrant extends HoldRecord {
     this.#callSite = callSite;
     for (const grant of this.grants) this.#announceMember(grant);
     this.announced = true;
-    const { clock, envs, name: lockName, kind } = this.#members;
-    this.#members.tellGrant(this, clock.mono() - begun, this.#isNested);
+    const { clock, envs, name: lockName, kind } = this.members;
+    this.members.tellGrant(this, clock.mono() - begun, this.#isNested);
     follow(envs[0] as Env, { lockName, kind }, this);
   }
 
@@ -109,7 +109,7 @@ export class GroupGrant extends HoldRecord {
   }
 
   protected get clock(): Clock {
-    return this.#members.clock;
+    return this.members.clock;
   }
 
   /** From now on the holds and calls of the members are a new owner's. */
@@ -118,13 +118,13 @@ export class GroupGrant extends HoldRecord {
     this.#owner = owner;
     for (const { own } of this.grants) giveOwner(own, owner);
     this.#late?.giveOwner(owner);
-    if (!this.outcome) GroupRecord.push(owner, this.#members.key, this);
+    if (!this.outcome) GroupRecord.push(owner, this.members.key, this);
     return owner;
   }
 
   #join(grant: Grant): void {
     const joined = [...this.grants, grant];
-    this.grants = this.#members.all.flatMap(({ backend }) =>
+    this.grants = this.members.all.flatMap(({ backend }) =>
       joined.filter((each) => each.backend === backend),
     );
     if (this.announced) this.#announceMember(grant);
@@ -141,24 +141,24 @@ export class GroupGrant extends HoldRecord {
   get #isNested(): boolean {
     const owner = this.#owner;
     if (!owner) return false;
-    const held = this.#members.all.filter(({ key }) => {
+    const held = this.members.all.filter(({ key }) => {
       const own = knownLockOf(actorOf(owner, key), key);
       return own && liveHolds(own).some((grant) => !this.grants.includes(grant));
     });
-    return held.length >= this.#members.quorum;
+    return held.length >= this.members.quorum;
   }
 
   #announceMember(grant: Grant): void {
-    const waited = this.#members.clock.mono() - this.#begun;
+    const waited = this.members.clock.mono() - this.#begun;
     tellGrant(grant.own.table.env, grant.backend, grant, waited, this.#callSite);
   }
 
   #memberLost({ loss }: Grant): void {
     if (this.state !== "live") return;
     const left = this.grants.filter(({ state }) => state === "live");
-    if (left.length >= this.#members.quorum) return;
+    if (left.length >= this.members.quorum) return;
     this.#lose(loss?.reason ?? "expired");
-    for (const released of releaseAll(this.#members, left)) void quietly(released);
+    for (const released of releaseAll(this.members, left)) void quietly(released);
   }
 
   #lose(reason: LossReason): LockLostError {
@@ -167,7 +167,7 @@ export class GroupGrant extends HoldRecord {
     const losses = this.grants.flatMap(({ loss }) => loss ?? []);
     const loss = withErrors(this.lose(reason), losses);
     outside(() => this.tellLoss());
-    this.#members.emit("lost", { ownerId, reason, held: heldFor });
+    this.members.emit("lost", { ownerId, reason, held: heldFor });
     return loss;
   }
 
@@ -179,10 +179,10 @@ export class GroupGrant extends HoldRecord {
   async #giveBack(): Promise<void> {
     this.end();
     // While the owner keeps another hold on a quorum, nothing comes free for the calls in the queue.
-    const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.#members.quorum;
+    const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.members.quorum;
     const { released, successors } = inner
-      ? { released: releaseAll(this.#members, this.grants), successors: 0 }
-      : handOver(this.#members, this.grants);
+      ? { released: releaseAll(this.members, this.grants), successors: 0 }
+      : handOver(this.members, this.grants);
     // Late members are given back last: a quorum of the others is enough for the answer.
     const late = this.#late?.end();
     try {
@@ -193,7 +193,7 @@ export class GroupGrant extends HoldRecord {
       throw error;
     } finally {
       // A waiter of this process that does not listen yet hears of the release here.
-      if (successors === 0 && !inner) this.#members.engine.queue(this.#members.key)?.released();
+      if (successors === 0 && !inner) this.members.engine.queue(this.members.key)?.released();
     }
     this.#tellRelease();
   }
@@ -202,7 +202,7 @@ export class GroupGrant extends HoldRecord {
   #goOn(): void {
     this.#release = undefined;
     const work = this.grants.map(({ outcome }) => outcome ?? Promise.resolve());
-    void mostDone(this.#members.quorum, work).then((error) => {
+    void mostDone(this.members.quorum, work).then((error) => {
       if (error === undefined) this.#tellRelease();
       else if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
     });
@@ -211,7 +211,7 @@ export class GroupGrant extends HoldRecord {
   #tellRelease(): void {
     if (!this.announced) return;
     this.announced = false;
-    this.#members.tellRelease(this);
+    this.members.tellRelease(this);
   }
 
   /**
@@ -219,7 +219,7 @@ export class GroupGrant extends HoldRecord {
    * @throws the loss, or the first LockError, with all of them in `errors`
    */
   async #enough(work: readonly Promise<void>[], late?: readonly Promise<void>[]): Promise<void> {
-    const error = await mostDone(this.#members.quorum, work, late);
+    const error = await mostDone(this.members.quorum, work, late);
     if (error !== undefined) throw this.loss ?? error;
   }
 }

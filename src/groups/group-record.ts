@@ -1,6 +1,5 @@
 /** The holds that one owner has of one group of locks. */
 import { isLockError } from "../base/errors.js";
-import type { Hold } from "../locks/hold.js";
 import { quietly } from "../locks/work.js";
 import type { LockRecord, OwnerRecord } from "../owners/context.js";
 
@@ -9,8 +8,6 @@ export interface OwnedGroup {
   readonly isHeld: boolean;
   /** The hold was taken by `lock()` or `tryLock()`, not by `run()`. */
   readonly isBare: boolean;
-  /** The user's object for this hold. */
-  readonly view: Hold | undefined;
   readonly grants: readonly { readonly outcome: Promise<void> | undefined }[];
   takenBack: boolean;
   /** Called when a release begins. */
@@ -40,9 +37,9 @@ export class GroupRecord implements LockRecord {
     grant.onRelease = () => record.#remove(grant);
   }
 
-  /** The user's object for the innermost hold that is still held. */
-  get innermost(): Hold | undefined {
-    return this.#last(({ isHeld }) => isHeld)?.view;
+  /** The innermost hold that is still held. */
+  get innermost(): OwnedGroup | undefined {
+    return this.#last(({ isHeld }) => isHeld);
   }
 
   /** Gives back the innermost hold that `lock()` or `tryLock()` took. */

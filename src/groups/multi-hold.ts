@@ -4,7 +4,7 @@ import { Hold } from "../locks/hold.js";
 import type { HoldVerbs } from "../locks/hold-record.js";
 import type { Grant } from "../locks/owner-lock.js";
 import type { GroupGrant } from "./group-grant.js";
-import type { Member, Members } from "./members.js";
+import type { Member } from "./members.js";
 
 const VERBS: HoldVerbs<GroupGrant> = {
   check: (group) => group.check(),
@@ -23,15 +23,13 @@ const GROUP = Symbol("group");
  */
 export class MultiHold extends Hold {
   readonly #group: GroupGrant;
-  readonly #members: Members;
   /** Made at the first use of `members`. */
   #views: Map<Grant, Hold> | undefined;
 
   /** Holds are made by locks. @internal */
-  constructor(grant: GroupGrant, members: Members) {
-    super(grant, VERBS);
-    this.#group = grant;
-    this.#members = members;
+  constructor(group: GroupGrant) {
+    super(group, VERBS);
+    this.#group = group;
   }
 
   /**
@@ -48,7 +46,8 @@ export class MultiHold extends Hold {
     this.#views ??= new Map();
     let view = this.#views.get(grant);
     if (!view) {
-      const { makeHold } = this.#members.all.find(({ backend }) => backend === grant.backend) as Member;
+      const { all } = this.#group.members;
+      const { makeHold } = all.find(({ backend }) => backend === grant.backend) as Member;
       view = makeHold(grant);
       this.#views.set(grant, view);
       Object.defineProperty(view, GROUP, { value: this });
@@ -58,4 +57,10 @@ export class MultiHold extends Hold {
     }
     return view;
   }
+}
+
+/** The user's object for a hold that its owner asks for: a bare hold has none yet. */
+export function viewOf(group: GroupGrant): MultiHold {
+  group.view ??= new MultiHold(group);
+  return group.view as MultiHold;
 }

@@ -23,7 +23,7 @@ import type { GroupGrant } from "./group-grant.js";
 import { GroupRecord } from "./group-record.js";
 import { framesOf, isUnowned, type MemberRequest, openFrames, requestsOf } from "./member-requests.js";
 import { checkMembers, isUnresponsive, type Member, Members } from "./members.js";
-import { MultiHold } from "./multi-hold.js";
+import { MultiHold, viewOf } from "./multi-hold.js";
 import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
@@ -65,7 +65,8 @@ export class MultiLock extends LockFace<MultiHold> {
   override currentHold(): MultiHold | null {
     const { key } = this.#members;
     const owner = ambientOwner(key);
-    return ((owner && GroupRecord.of(owner, key)?.innermost) as MultiHold | undefined) ?? null;
+    const group = owner && GroupRecord.of(owner, key)?.innermost;
+    return group ? viewOf(group as GroupGrant) : null;
   }
 
   /**
@@ -160,7 +161,7 @@ export class MultiLock extends LockFace<MultiHold> {
     group.isBare = !request.frame;
     if (asked.owner) GroupRecord.push(asked.owner, members.key, group);
     group.announce(request.begun, request.callSite);
-    const hold = new MultiHold(group, members);
+    const hold = new MultiHold(group);
     // A bare call's hold is watched for being dropped by its caller, so nothing here may refer to it.
     if (request.owner) group.view = hold;
     return this.handOut(hold, request);

@@ -170,3 +170,35 @@ describe("events", () => {
     await outer.unlock();
   });
 });
+
+describe("the current hold of a group", () => {
+  const test = testIn(open);
+
+  test.for<[string, (place: Place) => MultiLock]>([
+    ["by the lock that took it", ({ multi }) => multi],
+    ["by one with the members in another order", ({ first, last }) => new MultiLock(last, first)],
+  ])("is that of a bare hold named as owner: %s", async ([, groupOf], place) => {
+    const { a, multi } = place;
+    const group = groupOf(place);
+    const hold = await multi.lock();
+    await a.client.getLock("other").run(
+      async () => {
+        const current = group.currentHold();
+        expect(current).toMatchObject({ lockName: hold.lockName, ownerId: hold.ownerId, isHeld: true });
+        expect(group.currentHold()).toBe(current);
+        expect(current?.members.map(({ ownerId }) => ownerId)).toEqual(
+          hold.members.map(({ ownerId }) => ownerId),
+        );
+        const inner = await multi.lock();
+        expect(group.currentHold()).toBe(inner);
+        await inner.unlock();
+        expect(group.currentHold()).toBe(current);
+        await current?.unlock();
+        expect(group.currentHold()).toBeNull();
+      },
+      { owner: hold },
+    );
+    expect(hold.isHeld).toBe(false);
+    await hold.unlock();
+  });
+});
