@@ -23,7 +23,10 @@ export interface LockEvent {
   readonly lockName: string;
   /** The kind of lock or synchronizer. */
   readonly kind: LockKind;
-  /** The owner that the event is about: `clientId:n`. */
+  /**
+   * The owner that the event is about: `clientId:n`. Of a group it is the first member's. A call that has to give members
+   * back, so that it waits without a hold, takes them again under another id than that of its `waiting`.
+   */
   readonly ownerId?: string;
   /** The id of the permit, if it has one. */
   readonly permitId?: string;

@@ -22,6 +22,7 @@ import {
   giveBack,
   isHeldByOwner,
   type MemberRequest,
+  ownerIdOf,
   standIn,
 } from "./member-requests.js";
 import type { Members } from "./members.js";
@@ -195,7 +196,7 @@ export class AllOrNone {
   #announce(): void {
     if (this.#announced) return;
     this.#announced = true;
-    this.#members.emit("waiting", {});
+    this.#members.emit("waiting", { ownerId: ownerIdOf(this.#requests, this.#members) });
   }
 
   /** Gives back all members that the call took, the last first; resolves when they are back, or the call's time is over. */

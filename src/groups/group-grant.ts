@@ -2,14 +2,13 @@
 import type { CallSite } from "../base/call-site.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, type LockLostError, type LossReason, withErrors } from "../base/errors.js";
-import type { Env } from "../locks/env.js";
 import type { Hold } from "../locks/hold.js";
 import { HoldRecord } from "../locks/hold-record.js";
 import { hasAnother, liveHolds } from "../locks/holds.js";
 import { dropExpired } from "../locks/loss.js";
 import { type Grant, giveOwner, knownLockOf } from "../locks/owner-lock.js";
 import { extend } from "../locks/release.js";
-import { follow, tellGrant } from "../locks/telling.js";
+import { tellGrant } from "../locks/telling.js";
 import { quietly } from "../locks/work.js";
 import { actorOf, OwnerRecord, outside } from "../owners/context.js";
 import { GroupRecord } from "./group-record.js";
@@ -81,9 +80,8 @@ export class GroupGrant extends HoldRecord {
     this.#callSite = callSite;
     for (const grant of this.grants) this.#announceMember(grant);
     this.announced = true;
-    const { clock, envs, name: lockName, kind } = this.members;
-    this.members.tellGrant(this, clock.mono() - begun, this.#isNested);
-    follow(envs[0] as Env, { lockName, kind }, this);
+    this.members.tellGrant(this, this.clock.mono() - begun, this.#isNested);
+    this.members.follow(this);
   }
 
   check(): void {

@@ -32,7 +32,8 @@ export class MemberAcquisition extends LockAcquisition {
     if (this.grant) return this.grant.wireId;
     dropExpired(this.own);
     const { firstHold } = this.own;
-    return firstHold && firstHold !== this.#outgoing ? firstHold.wireId : this.wireId;
+    if (firstHold && firstHold !== this.#outgoing) return firstHold.wireId;
+    return this.inFlight ? this.wireId : undefined;
   }
 
   /** The call for the group has begun, and does the waiting. */

@@ -18,6 +18,10 @@ export interface MemberRequest {
   readonly own: OwnerLock | undefined;
   /** For a `run`: a run of the group is a run of each member, nested in the order of the members. */
   readonly frame: Frame | undefined;
+  /** The number in the wire id of its first call's first try. */
+  readonly number: number;
+  /** No call has been made for it. */
+  isNew: boolean;
 }
 
 /** The owner that is to hold a member: inside a run of that very lock the run's owner, else the owner of the call. */
@@ -42,12 +46,21 @@ export function openFrames(members: Members, request: OwnedRequest, outer: Frame
 }
 
 /** The frame of each member in a run whose innermost frame is `frame`, in the order of the members. */
-export function framesOf(members: Members, frame: Frame): readonly Frame[] {
+function framesOf(members: Members, frame: Frame): readonly Frame[] {
   const frames: Frame[] = [];
   for (let each = frame.parent; frames.length < members.order.length && each; each = each.parent) {
     frames.unshift(each);
   }
   return frames;
+}
+
+/** The run whose innermost frame is `frame` is over: so is that of each member. */
+export function endRuns(members: Members, frame: Frame): void {
+  const frames = framesOf(members, frame);
+  for (const [i, { key }] of members.order.entries()) {
+    const own = frames[i];
+    if (own) endRun(knownLockOf(own.owner, key), own);
+  }
 }
 
 /** One request for each member, in `members.order`. Without an owner the request {@link isUnowned}. */
@@ -60,12 +73,32 @@ export function requestsOf(members: Members, request: LockRequest): readonly Mem
     owner: holderOf(member, named, owner),
     own: undefined,
     frame: frames[i],
+    number: member.env.mint(),
+    isNew: true,
   }));
 }
 
 function unownedRequest(member: Member): MemberRequest {
-  const { table, backend } = member;
-  return { member, owner: undefined, own: new OwnerLock(table, undefined, backend.key), frame: undefined };
+  const { table, backend, env } = member;
+  const own = new OwnerLock(table, undefined, backend.key);
+  return { member, owner: undefined, own, frame: undefined, number: env.mint(), isNew: true };
+}
+
+/** The owner id that events tell while the call has no hold: the first member's, as in the first try there. */
+export function ownerIdOf(requests: readonly MemberRequest[], { all: [first] }: Members): string {
+  const { member, owner, own, number } = requests.find((each) => each.member === first) as MemberRequest;
+  return wireIdOf(own ?? knownLockOf(owner, member.key)) ?? member.env.wireId(number);
+}
+
+/** Tells that a call has ended without a hold. `error`: what the call rejects with, if it does. */
+export function tellEnd(
+  members: Members,
+  requests: readonly MemberRequest[],
+  request: LockRequest,
+  error?: unknown,
+): void {
+  const waited = members.clock.mono() - request.begun;
+  members.tellEnd(ownerIdOf(requests, members), request, waited, error);
 }
 
 /** The owner of the hold on the group: the call's owner, through the owners of the members where these are others. */
@@ -109,14 +142,18 @@ export interface Terms {
 
 /** Makes a call for one member. */
 export function callFor(
-  { member, owner, own: unowned, frame }: MemberRequest,
-  request: LockRequest,
+  request: MemberRequest,
+  { caller }: LockRequest,
   { lease, onWaiting }: Terms,
 ): MemberAcquisition {
+  const { member, owner, frame, number, isNew } = request;
   const { table, backend } = member;
-  const own = unowned ?? ownerLockOf(table, owner, backend.key);
-  const { caller } = request;
-  return new MemberAcquisition({ own, backend, origin: "member", lease, frame, caller, onWaiting });
+  const own = request.own ?? ownerLockOf(table, owner, backend.key);
+  const call = new MemberAcquisition({ own, backend, origin: "member", lease, frame, caller, onWaiting });
+  // Events may have told it already. What a later call gets is another hold.
+  if (isNew) call.number = number;
+  request.isNew = false;
+  return call;
 }
 
 /** Gives back a call's grant of a member; resolves as `unlock` would. */

@@ -16,7 +16,9 @@ import type { Handoff as Decision } from "../engine/handoff-policy.js";
 import type { BareCalls } from "../locks/bare-calls.js";
 import type { Env } from "../locks/env.js";
 import { successorBy } from "../locks/handoff.js";
+import type { HoldRecord } from "../locks/hold-record.js";
 import { type Lock, type LockParts, partsOf } from "../locks/lock.js";
+import { follow } from "../locks/telling.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 
 /** One lock of a group. */
@@ -192,8 +194,15 @@ export class Members {
   }
 
   /** See {@link Events.tellEnd}. */
-  tellEnd(limits: CallLimits, waited: number, error?: unknown): void {
-    for (const events of this.#events) events.tellEnd(this.#told, limits, waited, error);
+  tellEnd(ownerId: string, limits: CallLimits, waited: number, error?: unknown): void {
+    for (const events of this.#events) events.tellEnd({ ...this.#told, ownerId }, limits, waited, error);
+  }
+
+  /** From now on, `longHold` is told on every member's client, and the end of the hold on the diagnostics channel, once. */
+  follow(group: HoldRecord): void {
+    const [first, ...others] = this.envs;
+    follow(first as Env, this.#told, group);
+    for (const { longHolds } of others) longHolds?.watch(group, this.#told);
   }
 
   /** The holder of a member, in words for people. A server that is away is not asked. */

@@ -10,7 +10,6 @@ import {
   owned,
   ownerOf,
 } from "../locks/acquisition-options.js";
-import { endRun } from "../locks/commands.js";
 import type { Env } from "../locks/env.js";
 import { force } from "../locks/force.js";
 import type { Lock } from "../locks/lock.js";
@@ -21,7 +20,14 @@ import { ambientOwner, type Frame, type OwnerRecord } from "../owners/context.js
 import { AllOrNone } from "./all-or-none.js";
 import type { GroupGrant } from "./group-grant.js";
 import { GroupRecord } from "./group-record.js";
-import { framesOf, isUnowned, type MemberRequest, openFrames, requestsOf } from "./member-requests.js";
+import {
+  endRuns,
+  isUnowned,
+  type MemberRequest,
+  openFrames,
+  requestsOf,
+  tellEnd,
+} from "./member-requests.js";
 import { checkMembers, isUnresponsive, type Member, Members } from "./members.js";
 import { MultiHold, viewOf } from "./multi-hold.js";
 import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.js";
@@ -150,14 +156,12 @@ export class MultiLock extends LockFace<MultiHold> {
     const members = this.#members;
     members.assertOpen();
     const asked = isUnowned(members, request) ? request : owned(request);
-    const group = await this.collect(requestsOf(members, asked), asked).catch((error: unknown) => {
-      members.tellEnd(asked, members.clock.mono() - request.begun, error);
+    const requests = requestsOf(members, asked);
+    const group = await this.collect(requests, asked).catch((error: unknown) => {
+      tellEnd(members, requests, asked, error);
       return tellCaller(error);
     });
-    if (!group) {
-      members.tellEnd(asked, members.clock.mono() - request.begun);
-      return undefined;
-    }
+    if (!group) return void tellEnd(members, requests, asked);
     group.isBare = !request.frame;
     if (asked.owner) GroupRecord.push(asked.owner, members.key, group);
     group.announce(request.begun, request.callSite);
@@ -174,11 +178,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** @internal */
   protected override endRun(frame: Frame): void {
-    const frames = framesOf(this.#members, frame);
-    for (const [i, { key }] of this.#members.order.entries()) {
-      const own = frames[i];
-      if (own) endRun(knownLockOf(own.owner, key), own);
-    }
+    endRuns(this.#members, frame);
   }
 
   /** @internal */

@@ -21,7 +21,7 @@ import { noop, quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import type { Masters } from "./masters.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
-import { actingOwner, callFor, type MemberRequest } from "./member-requests.js";
+import { actingOwner, callFor, type MemberRequest, ownerIdOf } from "./member-requests.js";
 import { isSpared, isUnresponsive, type Member, type Members, memberKey } from "./members.js";
 import { listenToMost, wakeByLateAnswers } from "./quorum-listener.js";
 import { settled } from "./settled.js";
@@ -115,7 +115,7 @@ export class RedlockAttempt extends Acquisition<GroupGrant> {
   override waiting(): void {
     for (const call of this.#calls) call.waiting();
     for (const env of this.#members.envs) env.stir();
-    this.#members.emit("waiting", {});
+    this.#members.emit("waiting", { ownerId: ownerIdOf(this.#requests, this.#members) });
   }
 
   override withdraw(): void {

@@ -3,7 +3,7 @@
  * ends.
  */
 import { expect, test } from "vitest";
-import { failure, untilWaiting } from "../contract/helpers.js";
+import { failure, recordEvents, untilWaiting } from "../contract/helpers.js";
 import { script, watch } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import {
@@ -81,6 +81,31 @@ test("parallel calls of one scope are one owner's", async () => {
     await unlockAll(holds);
   });
   await expectNothingLeft(party);
+});
+
+test("events of a call without a hold tell an owner id of the first master, on each master's client", async () => {
+  await using party = await Party.of(masters);
+  await party.warmUp();
+  const events = party.clients.map((client) => recordEvents(client));
+  const told = () =>
+    events.map((each) =>
+      each.flatMap(({ name, payload }) => (payload.kind === "red" ? { name, ownerId: payload.ownerId } : [])),
+    );
+  await occupy(party, [0, 1, 2], LONG);
+  expect(await party.lock.tryLock(0, LONG)).toBeNull();
+  const [one] = told()[0] as { ownerId: string }[];
+  expect(one?.ownerId).toMatch(new RegExp(`^${party.client(0).id}:\\d+$`));
+  const rejected = { name: "rejected", ownerId: one?.ownerId };
+  expect(told()).toEqual(Array(3).fill([rejected]));
+  const controller = new AbortController();
+  party.client(0).on("waiting", ({ kind }) => void (kind === "red" && controller.abort()));
+  await failure(party.lock.lock({ lease: LONG, signal: controller.signal }));
+  const ownerId = told()[0]?.at(-1)?.ownerId;
+  expect(ownerId).not.toBe(one?.ownerId);
+  expect(told()).toEqual(
+    Array(3).fill([rejected, { name: "waiting", ownerId }, { name: "gaveUp", ownerId }]),
+  );
+  await vacate(party, [0, 1, 2]);
 });
 
 test.for([

@@ -1,4 +1,5 @@
 /** Groups of locks whose members have clients of their own. In virtual time. */
+import { tracingChannel } from "node:diagnostics_channel";
 import { describe, expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
 import { type Lock, MultiLock } from "../../src/index.js";
@@ -159,6 +160,94 @@ describe("events", () => {
     expect(told.map(({ nested }) => nested)).toEqual([false, true]);
     await inner.unlock();
     await outer.unlock();
+  });
+
+  const GROUP = { lockName: "first,last", kind: "multi" };
+  const ofGroup = <E extends { kind: string }>(events: readonly E[]) =>
+    events.filter(({ kind }) => kind === "multi");
+
+  test("waiting and gaveUp, on the client of each member, name the same owner of the first one", async (place) => {
+    const { a, b, first, multi, advance } = place;
+    for (const party of [a, b]) party.listen("waiting", "gaveUp");
+    const theirs = await first.lock();
+    const call = watch(multi.lock({ wait: 200 }));
+    await advance(200);
+    expect(call.outcome).toBe("WAIT_TIMEOUT");
+    const ownerId = ofGroup(a.heard("waiting"))[0]?.ownerId;
+    expect(ownerId).toMatch(new RegExp(`^${a.client.id}:\\d+$`));
+    for (const party of [a, b]) {
+      expect(ofGroup(party.heard("waiting"))).toEqual([{ ...GROUP, ownerId }]);
+      expect(ofGroup(party.heard("gaveUp"))).toEqual([
+        { ...GROUP, ownerId, reason: "timeout", waited: expect.any(Number) },
+      ]);
+    }
+    await theirs.unlock();
+  });
+
+  test("rejected does, and that of a call by an owner of the first member names that owner's hold", async (place) => {
+    const { a, b, first, last, multi } = place;
+    for (const party of [a, b]) party.listen("rejected");
+    const theirs = await last.lock();
+    expect(await multi.tryLock()).toBeNull();
+    const mine = await first.lock();
+    expect(await multi.tryLock(0, undefined, { owner: mine })).toBeNull();
+    for (const party of [a, b])
+      expect(ofGroup(party.heard("rejected"))).toEqual([
+        { ...GROUP, ownerId: expect.stringMatching(new RegExp(`^${a.client.id}:\\d+$`)) },
+        { ...GROUP, ownerId: mine.ownerId },
+      ]);
+    await mine.unlock();
+    await theirs.unlock();
+  });
+
+  test("acquired has the owner id of waiting if the call gave nothing back meanwhile", async (place) => {
+    const { a, first, multi, settle } = place;
+    a.listen("waiting", "acquired");
+    const theirs = await first.lock();
+    const call = watch(multi.lock({ owner: a.client.newOwner() }));
+    await settle();
+    await theirs.unlock();
+    await settle();
+    const ids = [...ofGroup(a.heard("waiting")), ...ofGroup(a.heard("acquired"))].map(
+      ({ ownerId }) => ownerId,
+    );
+    expect(ids).toEqual(Array(2).fill(call.value?.ownerId));
+    await call.value?.unlock();
+  });
+
+  test("longHold, on the client of each member that is to tell it, after the time of that client", async () => {
+    const server = new Server();
+    const parties = [300, 200, 0].map((warnAfter) =>
+      new Party(server, warnAfter ? { warnAfter } : {}).listen(),
+    );
+    const multi = new MultiLock(...parties.map(({ client }, i) => client.getLock(`member ${i}`)));
+    const hold = await multi.lock();
+    const told = () => parties.map((party) => ofGroup(party.heard("longHold")));
+    await server.advance(299);
+    expect(told()).toEqual([[], [expect.objectContaining({ kind: "multi", ownerId: hold.ownerId })], []]);
+    await server.advance(1);
+    expect(told().map(({ length }) => length)).toEqual([1, 1, 0]);
+    await hold.unlock();
+    for (const { client } of parties) await client.close();
+  });
+
+  test("the end of a hold is published once, and ends the watch for longHold on each client", async () => {
+    const server = new Server();
+    const parties = [0, 1].map(() => new Party(server, { warnAfter: 300 }).listen());
+    const seen: string[] = [];
+    const hear = (message: unknown) => void seen.push((message as { lockName: string }).lockName);
+    const multi = new MultiLock(...parties.map(({ client }, i) => client.getLock(`member ${i}`)));
+    const ended = tracingChannel("holdfast:hold").end;
+    ended.subscribe(hear);
+    try {
+      await (await multi.lock()).unlock();
+    } finally {
+      ended.unsubscribe(hear);
+    }
+    await server.advance(300);
+    expect(seen.filter((name) => name === multi.name)).toHaveLength(1);
+    expect(parties.flatMap((party) => party.heard("longHold"))).toEqual([]);
+    for (const { client } of parties) await client.close();
   });
 
   test("a hold whose owner had some of the members is not nested", async ({ a, first, multi }) => {
