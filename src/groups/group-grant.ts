@@ -63,7 +63,7 @@ export class GroupGrant extends HoldRecord {
     return this.members.best(this.grants.map((grant) => (grant.state === "live" ? grant.remaining : 0)));
   }
 
-  /** From now on lost members count: with fewer than a quorum left the hold is lost. */
+  /** From now on members that end count: with fewer than a quorum left the hold is lost. */
   watch(): void {
     for (const grant of this.grants) this.#watchMember(grant);
   }
@@ -131,8 +131,8 @@ export class GroupGrant extends HoldRecord {
   }
 
   #watchMember(grant: Grant): void {
-    grant.onLost = () => this.#memberLost(grant);
-    if (grant.loss) this.#memberLost(grant);
+    grant.onOver = () => this.#memberOver(grant);
+    if (grant.loss) this.#memberOver(grant);
   }
 
   /** Whether the owner has other holds on a quorum, on whichever members this hold is. */
@@ -151,11 +151,12 @@ export class GroupGrant extends HoldRecord {
     tellGrant(grant.own.table.env, grant.backend, grant, waited, this.#callSite);
   }
 
-  #memberLost({ loss }: Grant): void {
+  /** A member was lost, or was given back by an unlock of its own. */
+  #memberOver({ loss }: Grant): void {
     if (this.state !== "live") return;
     const left = this.grants.filter(({ state }) => state === "live");
     if (left.length >= this.members.quorum) return;
-    this.#lose(loss?.reason ?? "expired");
+    this.#lose(loss?.reason ?? "forced");
     for (const released of releaseAll(this.members, left)) void quietly(released);
   }
 

@@ -34,7 +34,8 @@ export class MultiHold extends Hold {
 
   /**
    * The members' holds, in the order of the members. A RedLock's hold begins with a majority of them; members that grant it
-   * later join while it is held.
+   * later join while it is held. Giving back a member by itself ends the group's hold once fewer than all (of a RedLock: than
+   * a majority) are left: it is lost, `forced`, and the rest is given back.
    */
   get members(): readonly Hold[] {
     // Made now if need be, so that the members' holds have the owner of the group's.
@@ -51,9 +52,9 @@ export class MultiHold extends Hold {
       view = makeHold(grant);
       this.#views.set(grant, view);
       Object.defineProperty(view, GROUP, { value: this });
-      // Who keeps a member's signal or owner may keep nothing else.
+      // Who keeps a member's signal or owner may keep nothing else. One that was given back is no reason to keep the rest.
       const group = this.#group;
-      grant.drop = { forget: () => leaveAlone(group) };
+      grant.drop = { forget: () => grant.state === "live" && leaveAlone(group) };
     }
     return view;
   }

@@ -1,7 +1,7 @@
 /** The record of one hold of a lock or a group: granted, then given back or lost. A `Hold` is the user's view of it. */
 import type { Clock } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError, type LossReason } from "../base/errors.js";
-import type { OwnerRecord } from "../owners/context.js";
+import { type OwnerRecord, outside } from "../owners/context.js";
 
 interface Fate {
   takenBack?: boolean;
@@ -74,8 +74,8 @@ export abstract class HoldRecord {
     this.#fate.takenBack = value;
   }
 
-  /** Called once when the hold is lost, outside every scope. */
-  set onLost(callback: () => void) {
+  /** Called once when the hold is lost or on its way back, outside every scope. */
+  set onOver(callback: () => void) {
     this.#fate ??= {};
     this.#fate.callback = callback;
   }
@@ -90,7 +90,9 @@ export abstract class HoldRecord {
   /** The hold is on its way back. */
   end(): void {
     this.state = "ended";
-    if (this.#fate) this.#tellEnd(this.#fate);
+    if (!this.#fate) return;
+    this.#tellEnd(this.#fate);
+    outside(() => this.#tellOver());
   }
 
   /** @throws LOCK_LOST unless {@link isHeld}, also if it was given back */
@@ -123,8 +125,13 @@ export abstract class HoldRecord {
   tellLoss(): void {
     const fate = this.#fate;
     fate?.controller?.abort(fate.loss);
-    fate?.callback?.();
-    if (fate) fate.callback = undefined;
+    this.#tellOver();
+  }
+
+  #tellOver(): void {
+    const { callback } = this.#fate ?? {};
+    if (this.#fate) this.#fate.callback = undefined;
+    callback?.();
   }
 
   #tellEnd({ ended }: Fate): void {

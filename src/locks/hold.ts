@@ -95,8 +95,12 @@ export class Hold {
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
   unlock(): Promise<void> {
-    leaveAlone(this.#record);
-    if (!this.#record.takenBack) return this.#verbs.release(this.#record).catch(tellCaller);
+    if (!this.#record.takenBack) {
+      const released = this.#verbs.release(this.#record).catch(tellCaller);
+      // After the release has begun: by then a member of a group is not live, and does not speak for the group's hold.
+      leaveAlone(this.#record);
+      return released;
+    }
     const message = `lock "${this.lockName}": this hold was given back by lock.unlock(); give each hold back once`;
     return Promise.reject(new LockNotOwnerError(this.lockName, message));
   }

@@ -2,8 +2,8 @@
 import { tracingChannel } from "node:diagnostics_channel";
 import { describe, expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
-import { type Lock, MultiLock } from "../../src/index.js";
-import { deferred, Party, type Scene, Server, testIn, watch } from "./scene.js";
+import { type Hold, type Lock, type MultiHold, MultiLock } from "../../src/index.js";
+import { deferred, failure, Party, type Scene, Server, testIn, watch } from "./scene.js";
 
 interface Place extends Scene {
   readonly first: Lock;
@@ -289,5 +289,87 @@ describe("the current hold of a group", () => {
     );
     expect(hold.isHeld).toBe(false);
     await hold.unlock();
+  });
+});
+
+describe("the unlock of one of a hold's members", () => {
+  const test = testIn(open);
+
+  test.for<[string, (place: Place, hold: MultiHold) => Hold | null | undefined]>([
+    ["by the hold of the group", (_, hold) => hold.members[1]],
+    ["by the member's own lock", ({ last }) => last.currentHold()],
+  ])(
+    "ends the hold of the group, told as forced, and gives the others back: %s",
+    async ([, memberOf], place) => {
+      const { a, b, first, last, multi, settle } = place;
+      for (const party of [a, b]) party.listen("lost", "released");
+      await a.client.scope(async () => {
+        const hold = await multi.lock();
+        await memberOf(place, hold)?.unlock();
+        expect(hold.signal.reason).toMatchObject({
+          code: "LOCK_LOST",
+          reason: "forced",
+          lockName: multi.name,
+        });
+        expect([hold.isHeld, multi.currentHold()]).toEqual([false, null]);
+        await settle();
+        expect([await first.isLocked(), await last.isLocked()]).toEqual([false, false]);
+        expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+        for (const party of [a, b]) {
+          expect(party.heard("lost")).toMatchObject([
+            { kind: "multi", ownerId: hold.ownerId, reason: "forced" },
+          ]);
+          expect(party.heard("released")).toMatchObject([{ kind: "lock" }]);
+        }
+        for (const member of hold.members) await member.unlock();
+      });
+    },
+  );
+
+  test("has its run reject, unless the function throws", async ({ multi }) => {
+    const unlockOne = async (hold: MultiHold) => {
+      await hold.members[0]?.unlock();
+      return 7;
+    };
+    expect(await failure(multi.run(unlockOne))).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+    const error = new Error("its own");
+    const thrown = multi.run(async (hold) => {
+      await unlockOne(hold);
+      throw error;
+    });
+    expect(await failure(thrown)).toBe(error);
+  });
+
+  test("ends a nested hold alone", async ({ multi, first, last, settle }) => {
+    const outer = await multi.lock();
+    const inner = await multi.lock({ owner: outer });
+    await inner.members[0]?.unlock();
+    await settle();
+    expect([outer.isHeld, inner.isHeld]).toEqual([true, false]);
+    expect(await first.getHoldCount({ owner: outer })).toBe(1);
+    expect(await last.getHoldCount({ owner: outer })).toBe(1);
+    await outer.unlock();
+  });
+
+  test("is told to nobody else after the unlock of the group", async ({ a, multi }) => {
+    a.listen("lost");
+    const hold = await multi.lock();
+    const released = hold.unlock();
+    await hold.members[0]?.unlock();
+    await released;
+    expect([hold.signal.aborted, a.heard("lost")]).toEqual([false, []]);
+  });
+
+  test("has listeners run outside every scope", async ({ a, multi }) => {
+    const holds: unknown[] = [];
+    await a.client.scope(async () => {
+      await a.client.getLock("other").lock();
+      const hold = await multi.lock();
+      a.client.on("lost", () => void holds.push(a.client.getLock("other").currentHold()));
+      hold.signal.addEventListener("abort", () => void holds.push(a.client.getLock("other").currentHold()));
+      await hold.members[0]?.unlock();
+      await a.client.getLock("other").unlock();
+    });
+    expect(holds).toEqual([null, null]);
   });
 });

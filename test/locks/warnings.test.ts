@@ -6,7 +6,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/base/clock.js";
-import { type Hold, type Lock, MultiLock } from "../../src/index.js";
+import { type Hold, type Lock, MultiLock, RedLock } from "../../src/index.js";
 import { BareCalls, type WatchedCall } from "../../src/locks/bare-calls.js";
 import { letGo } from "../support/kept-holds.js";
 import { until } from "../support/until.js";
@@ -303,6 +303,25 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
           /^lock "job": a bare hold without a lease was garbage-collected before its unlock, and was given back\. Keep what lock\(\) resolves with and call its unlock\(\), or use run\(\) or client\.scope\(\)\. At /,
         ),
       });
+  });
+
+  test("is also one of a RedLock that has given back a minority of its members", async (place) => {
+    letGo();
+    const others = [scene({ watchdogTimeout: LONG }), scene({ watchdogTimeout: LONG })];
+    const [lock, ...more] = [place, ...others].map(({ a }) => a.client.getLock(NAME)) as [Lock, ...Lock[]];
+    const red = new RedLock(lock, ...more);
+    const take = async () => {
+      const hold = await red.lock();
+      await until("all have granted it", () => hold.members.length === 3);
+      await hold.members[2]?.unlock();
+      expect(hold.isHeld).toBe(true);
+      return hold;
+    };
+    await drop(take, place);
+    await untilFree(lock);
+    await until("the warning", () => place.warnings.length === 1);
+    expect(place.warnings).toMatchObject([{ code: "HOLDFAST_DROPPED_HOLD" }]);
+    for (const { a } of others) await a.client.close();
   });
 
   test("is not one with a lease, of a named owner, of a run or scope, or whose signal is kept", async (place) => {
