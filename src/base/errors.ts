@@ -93,10 +93,9 @@ const LOSSES: Record<LossReason, string> = {
   closed: "the client was closed",
 };
 
-/**
- * The hold ended before its unlock. `since`: epoch milliseconds; `result`: what the function of a `run` returned; `what`:
- * what happened, if it was no loss.
- */
+const LOST_CURE = "another may have worked at the same time, so check the work or do it again";
+
+/** The hold ended before its unlock. `since`: epoch milliseconds; `result`: of the `run`; `what`: the text if it was no loss. */
 export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
   /** Why it was lost, as far as that is known. */
   readonly reason: LossReason;
@@ -110,9 +109,9 @@ export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
     reason: LossReason,
     since: number,
     result?: { value: unknown },
-    what = `lock "${lockName}" was lost: ${LOSSES[reason]}; another may have worked at the same time, so check the work or do it again`,
+    what?: string,
   ) {
-    super("LOCK_LOST", lockName, what);
+    super("LOCK_LOST", lockName, what ?? `lock "${lockName}" was lost: ${LOSSES[reason]}; ${LOST_CURE}`);
     this.reason = reason;
     this.since = since;
     if (result) this.result = result.value;
@@ -207,12 +206,6 @@ export class WrongDataError extends LockErrorBase<"WRONG_DATA"> {
       cause,
     );
   }
-}
-
-/** Adds the errors of a group's members to the error that stands for all of them. */
-export function withErrors<E extends LockError>(error: E, errors: readonly unknown[]): E {
-  Object.defineProperty(error, "errors", { value: errors, configurable: true });
-  return error;
 }
 
 /** The class of each code. */

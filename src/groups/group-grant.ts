@@ -1,7 +1,7 @@
 /** A hold on a group of locks, made of grants of the group's members: the hold lives while a quorum of the grants does. */
 import type { CallSite } from "../base/call-site.js";
 import type { Clock } from "../base/clock.js";
-import { isLockError, type LockLostError, type LossReason, withErrors } from "../base/errors.js";
+import { isLockError, type LockLostError, type LossReason } from "../base/errors.js";
 import type { Hold } from "../locks/hold.js";
 import { HoldRecord } from "../locks/hold-record.js";
 import { hasAnother, liveHolds } from "../locks/holds.js";
@@ -15,7 +15,7 @@ import { GroupRecord } from "./group-record.js";
 import { handOver, releaseAll } from "./group-release.js";
 import { LateCalls } from "./late-calls.js";
 import type { Members } from "./members.js";
-import { mostDone } from "./votes.js";
+import { mostDone, withErrors } from "./votes.js";
 
 export class GroupGrant extends HoldRecord {
   readonly acquiredAt: number;

@@ -1,5 +1,5 @@
 /** The votes of a RedLock's masters, and how long a round waits for them. */
-import { isLockError, type LockError, QuorumError, withErrors } from "../base/errors.js";
+import { isLockError, type LockError, QuorumError } from "../base/errors.js";
 import type { Attempt } from "../engine/acquisition.js";
 import type { Env } from "../locks/env.js";
 import type { Grant } from "../locks/owner-lock.js";
@@ -134,4 +134,10 @@ function tooFewDone(results: readonly Settled<unknown>[], quorum: number): unkno
   const isLost = results.length - errors.filter(isLoss).length < quorum;
   const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
   return first ? withErrors(first as LockError, errors) : errors[0];
+}
+
+/** Adds the errors of a group's members to the error that stands for all of them. */
+export function withErrors<E extends LockError>(error: E, errors: readonly unknown[]): E {
+  Object.defineProperty(error, "errors", { value: errors, configurable: true });
+  return error;
 }
