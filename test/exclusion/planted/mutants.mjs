@@ -50,8 +50,8 @@ export const MUTANTS = {
   "silent-abandon": () => [
     {
       script: "fair/undo",
-      from: "redis.pcall(publish, channel .. ':' .. head, '0') end end end\nreturn undone",
-      to: "end end end\nreturn undone",
+      from: "wake_next(queue, timeouts, alive, channel, publish, now) end",
+      to: "end",
     },
   ],
 

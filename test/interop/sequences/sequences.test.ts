@@ -96,7 +96,10 @@ function story(...lines: string[]): Step[] {
 
 /** Sequences that are played first: together they have each deliberate difference at least once. */
 const STORIES: Readonly<Record<string, Step[][]>> = {
-  lock: [story("node1 tryLock 60000", "node1 tryLock 5000", "node1 unlock", "node1 unlock")],
+  lock: [
+    story("node1 tryLock 60000", "node1 tryLock 5000", "node1 unlock", "node1 unlock"),
+    story("node1 tryLock", "java1 lapse", "node1 unlock"),
+  ],
   fair: [story("node1 tryLock", "java1 forceUnlock", "node1 unlock")],
   fenced: [story("java1 tryLock", "java1 unlock", "node1 tryLock", "node1 tryLock", "node1 unlock")],
   readwrite: [
