@@ -145,8 +145,8 @@ export const PLANTED = {
     edits: [
       {
         file: "src/locks/hold-record.ts",
-        from: "fate?.controller?.abort(fate.loss);\n    fate?.callback",
-        to: "fate?.callback",
+        from: "fate?.controller?.abort(fate.loss);\n    this.#tellOver",
+        to: "this.#tellOver",
       },
     ],
   },
