@@ -26,10 +26,9 @@ local function close_ranks(queue, timeouts, now, grace, unused)
   end
 end
 
--- When a waiter of this library has its last chance; nil for one that is heard of, and for one of Redisson.
-local function last_chance(alive, waiter)
-  local score = tonumber(redis.call('ZSCORE', alive, waiter) or 0)
-  return score % 1 ~= 0 and score or nil
+-- Whether a waiter of this library has, or has had, its last chance; false for one of Redisson.
+local function has_last_chance(alive, waiter)
+  return tonumber(redis.call('ZSCORE', alive, waiter) or 0) % 1 ~= 0
 end
 
 -- Drops dead waiters at the head of the queue of a free lock; returns how many. A waiter that is dropped before its ticket
@@ -47,7 +46,7 @@ local function prune(queue, timeouts, alive, now, grace)
       break
     end
     if deadline and not waited and redis.call('ZSCORE', alive, head) then
-      waited = last_chance(alive, head) ~= nil
+      waited = has_last_chance(alive, head)
       if not waited then
         redis.call('ZADD', alive, now + LAST_CHANCE + 0.5, head)
         break
@@ -75,7 +74,7 @@ local function wake_next(queue, timeouts, alive, channel, publish, now)
     return
   end
   redis.pcall(publish, channel .. ':' .. head, '0')
-  if not last_chance(alive, head) then
+  if not has_last_chance(alive, head) then
     return
   end
   for _, waiter in ipairs(redis.call('LRANGE', queue, 1, -1)) do

@@ -89,9 +89,8 @@ for position, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
 local spare = (redis.call('ZSCORE', timeouts, waiter) or now) - now - position * grace
 if spare > 0 then
 move_up(timeouts, {waiter}, math.min(spare, unused)) end end end`;
-const sharedQueueLastChance = `local function last_chance(alive, waiter)
-local score = tonumber(redis.call('ZSCORE', alive, waiter) or 0)
-return score % 1 ~= 0 and score or nil end`;
+const sharedQueueHasLastChance = `local function has_last_chance(alive, waiter)
+return tonumber(redis.call('ZSCORE', alive, waiter) or 0) % 1 ~= 0 end`;
 const sharedQueuePrune = `local function prune(queue, timeouts, alive, now, grace)
 local LAST_CHANCE = 200
 local dropped, unused, waited = 0, 0, false
@@ -101,7 +100,7 @@ local deadline = deadline_of(timeouts, alive, head)
 if deadline and deadline > now then
 break end
 if deadline and not waited and redis.call('ZSCORE', alive, head) then
-waited = last_chance(alive, head) ~= nil
+waited = has_last_chance(alive, head)
 if not waited then
 redis.call('ZADD', alive, now + LAST_CHANCE + 0.5, head)
 break end end
@@ -120,7 +119,7 @@ local head = redis.call('LINDEX', queue, 0)
 if not head then
 return end
 redis.pcall(publish, channel .. ':' .. head, '0')
-if not last_chance(alive, head) then
+if not has_last_chance(alive, head) then
 return end
 for _, waiter in ipairs(redis.call('LRANGE', queue, 1, -1)) do
 if (deadline_of(timeouts, alive, waiter) or 0) > now then
@@ -419,7 +418,7 @@ for i = 6, #ARGV do
 if not refresh(ARGV[i]) then
 reply[#reply + 1] = i - 5 end end
 ${sharedQueueDeadlineOf}
-${sharedQueueLastChance}
+${sharedQueueHasLastChance}
 ${sharedQueueMoveUp}
 ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
@@ -490,7 +489,7 @@ return tonumber(redis.call('GET', tombstone))
 elseif held == 1 then
 redis.call('DEL', lock)
 ${sharedQueueDeadlineOf}
-${sharedQueueLastChance}
+${sharedQueueHasLastChance}
 ${sharedQueueMoveUp}
 ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
@@ -526,7 +525,7 @@ if held then
 redis.call('SET', tombstone, '1', 'PX', tombstoneTtl) end
 if redis.call('EXISTS', lock) == 0 then
 ${sharedQueueDeadlineOf}
-${sharedQueueLastChance}
+${sharedQueueHasLastChance}
 ${sharedQueueMoveUp}
 ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
@@ -615,7 +614,7 @@ redis.call('HDEL', lock, owner) end
 undone = 1 end end
 if undone == 1 and redis.call('EXISTS', lock) == 0 then
 ${sharedQueueDeadlineOf}
-${sharedQueueLastChance}
+${sharedQueueHasLastChance}
 ${sharedQueueCloseRanks}
 ${sharedQueuePrune}
 ${sharedQueueWakeNext}
