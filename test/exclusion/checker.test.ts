@@ -193,6 +193,16 @@ const tables: [title: string, history: Partial<History>, found: FindingKind[]][]
     { sections: [stay(0, { left: 9 }), stay(1_110, { asked: 5, left: 1_200 })], outages: away(20, 500) },
     ["stuck"],
   ],
+  [
+    "late served, as soon as what a dead one had left was over",
+    { sections: [stay(1_700, { asked: 5, left: 1_800 })], left: new Map([["a", away(20, 1_100)]]) },
+    [],
+  ],
+  [
+    "late served, and dead ones had left other locks only",
+    { sections: [stay(1_700, { asked: 5, left: 1_800 })], left: new Map([["b", away(20, 1_100)]]) },
+    ["stuck"],
+  ],
   ["never served", { sections: [stay(0, { left: 9 })], asks: [asked(0, 610)] }, ["stuck"]],
 ];
 

@@ -51,6 +51,8 @@ export interface History {
   readonly sightings?: readonly Sighting[];
   readonly asks?: readonly Ask[];
   readonly outages?: readonly Outage[];
+  /** Locks that the server still kept for killed processes, which may have told the witness nothing of them. */
+  readonly left?: ReadonlyMap<string, readonly Outage[]>;
   /** When each process stood still: its waiters may have lost their places in a queue. */
   readonly stalls?: ReadonlyMap<string, readonly Outage[]>;
   /** The most nanoseconds by which a timer of any process was late: on such a machine, brief actions take longer too. */
@@ -189,7 +191,7 @@ export interface Stall {
 
 /** How long each call waited after the lock had last become free, or after an outage had ended. */
 export function stallsOf(history: History, limits: Limits): Stall[] {
-  const { deaths, asks = [], outages = [] } = history;
+  const { deaths, asks = [], outages = [], left = new Map<string, Outage[]>() } = history;
   const locks = groupByLock(history.sections);
   const calls = new Map<string, Call[]>();
   const add = (call: Call) => calls.set(call.lock, [...(calls.get(call.lock) ?? []), call]);
@@ -204,9 +206,10 @@ export function stallsOf(history: History, limits: Limits): Stall[] {
   }
   return [...calls].flatMap(([lock, wanted]) => {
     const sections = locks.get(lock) ?? [];
+    const known = [...outages, ...(left.get(lock) ?? [])];
     const closedBefore = {
-      exclusive: closings([...outages, ...byEntry(sections, deaths)], deaths, limits),
-      shared: closings([...outages, ...byAsking(sections, deaths)], deaths, limits),
+      exclusive: closings([...known, ...byEntry(sections, deaths)], deaths, limits),
+      shared: closings([...known, ...byAsking(sections, deaths)], deaths, limits),
     };
     return wanted.map(({ who, shared, askedAt, until }) => {
       const free = closedBefore[shared ? "shared" : "exclusive"](until);

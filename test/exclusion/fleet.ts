@@ -20,9 +20,9 @@ import {
   type WorkerOptions,
 } from "../support/index.js";
 import { type Ask, check, type Finding, type History, type Limits, type Sighting } from "./checker.js";
-import { keysOf, readCounters, readLag, readSections, readStalls, sight } from "./history.js";
+import { keysOf, leftBy, readCounters, readLag, readSections, readStalls, sight } from "./history.js";
 import { withoutDoubtfulPlaces } from "./order.js";
-import type { Deaths } from "./sections.js";
+import type { Deaths, Outage } from "./sections.js";
 import { type Route, SingleSite, type Site } from "./sites.js";
 
 /** How often things happened, as the workers count it. */
@@ -70,6 +70,9 @@ export class Fleet {
   readonly witness: RedisServer;
   readonly #live = new Map<string, Member>();
   readonly #clients = new Map<RedisServer, Redis>();
+  /** For each process, the ids of its lock clients. */
+  readonly #clientsOf = new Map<string, readonly string[]>();
+  readonly #left = new Map<string, Outage[]>();
   #started = 0;
 
   constructor(site: Site, witness: RedisServer) {
@@ -97,7 +100,13 @@ export class Fleet {
     const worker = await startWorker(new URL("workload.mjs", import.meta.url), part.worker);
     this.#live.set(name, { name, worker, route });
     const servers = { where: route.where, witnessPort: this.witness.port };
-    await worker.request("start", { ...part.config, ...servers, name, seed: randomInt(2 ** 32) });
+    const ids = await worker.request<string[]>("start", {
+      ...part.config,
+      ...servers,
+      name,
+      seed: randomInt(2 ** 32),
+    });
+    this.#clientsOf.set(name, ids);
   }
 
   async figures(): Promise<Figures> {
@@ -140,9 +149,21 @@ export class Fleet {
         continue;
       }
       await pause(randomInt(between + 100));
-      await this.replaceOne(part, deaths);
+      const member = this.#anyone();
+      const died = member.worker.exited.then(() => this.#noteLeft(member, deaths.get(member.name) as bigint));
+      await Promise.all([this.replaceOne(part, deaths, member), died]);
     }
     return { deaths, pauses };
+  }
+
+  /** What a process had sent before it died is executed before what is sent after its end, but for proxies between. */
+  async #noteLeft({ name }: Member, from: bigint): Promise<void> {
+    const clients = this.#clientsOf.get(name) ?? [];
+    for (const server of await this.#servers()) {
+      for (const { lock, until } of await leftBy(clients, server, await keysOf(server, NAMES))) {
+        this.#left.set(lock, [...(this.#left.get(lock) ?? []), { from, until }]);
+      }
+    }
   }
 
   /** Kills a process, notes its death, and starts another one. */
@@ -198,7 +219,8 @@ export class Fleet {
       readLag(client),
     ]);
     const thrown = new Set(sections.map(({ lock }) => lock).filter(forced));
-    return { sections, deaths, counters, sightings, asks, stalls, lag, forced: thrown };
+    const left = new Map(this.#left);
+    return { sections, deaths, left, counters, sightings, asks, stalls, lag, forced: thrown };
   }
 
   /** Called after each test, however it ended, so that nothing of it disturbs the next one. */
@@ -211,6 +233,7 @@ export class Fleet {
   async clear(): Promise<void> {
     const servers = [...(await this.site.masters()), this.witness];
     await Promise.all(servers.map((server) => server.call("FLUSHALL")));
+    this.#left.clear();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -249,13 +272,18 @@ export class Fleet {
 
   /** What the servers have of the locks. */
   async #sight(): Promise<Sighting[]> {
+    const servers = await this.#servers();
+    const seen = servers.map(async (server) => sight(server, await keysOf(server, NAMES)));
+    return (await Promise.all(seen)).flat();
+  }
+
+  async #servers(): Promise<Redis[]> {
     const masters = await this.site.masters();
-    const seen = masters.map(async (master) => {
+    return masters.map((master) => {
       const server = this.#clients.get(master) ?? master.connect();
       this.#clients.set(master, server);
-      return sight(server, await keysOf(server, NAMES));
+      return server;
     });
-    return (await Promise.all(seen)).flat();
   }
 
   #ask(what: "figures" | "stop"): Promise<WorkerFigures[]> {

@@ -1,7 +1,7 @@
 /** Reads the workers' journals from the witness, and the remaining keys from the lock server. */
 import type { Redis } from "ioredis";
 import type { Counter, Sighting } from "./checker.js";
-import type { Outage, Place, Section } from "./sections.js";
+import { MS, type Outage, type Place, type Section } from "./sections.js";
 
 const PAGE = 20_000;
 
@@ -115,4 +115,24 @@ export async function sight(
       return { lock, ...(key === lock ? {} : { key }), at: process.hrtime.bigint(), ttl };
     }),
   );
+}
+
+/** Until when the server keeps locks for these clients, whose processes are dead. */
+export async function leftBy(
+  clients: readonly string[],
+  server: Redis,
+  keys: readonly { lock: string; key: string }[],
+): Promise<{ lock: string; until: bigint }[]> {
+  const locks = keys.filter(({ lock, key }) => key === lock);
+  const left = await Promise.all(
+    locks.map(async ({ lock }) => {
+      const [[, owners], [, ttl]] = (await server.multi().hkeys(lock).pttl(lock).exec()) as [
+        [unknown, string[]],
+        [unknown, number],
+      ];
+      const isTheirs = owners.some((owner) => clients.some((client) => owner.startsWith(client)));
+      return isTheirs ? [{ lock, until: process.hrtime.bigint() + BigInt(ttl) * MS }] : [];
+    }),
+  );
+  return left.flat();
 }

@@ -65,7 +65,10 @@ let stopNotingStalls;
 
 serve({ start, stop, figures: () => ({ ...figures, errors }) });
 
-/** @param {Config} config */
+/**
+ * @param {Config} config
+ * @returns {Promise<string[]>} the ids of its lock clients
+ */
 async function start(config) {
   redises = connect(config.where);
   witness = new Redis(config.witnessPort);
@@ -83,6 +86,7 @@ async function start(config) {
   };
   begin(config.coolTasks, "cool", config.cool);
   begin(config.hotTasks, "hot", config.hot);
+  return clients.map(({ id }) => id);
 }
 
 async function stop() {
