@@ -104,6 +104,8 @@ export class Members {
   readonly name: string;
   /** The key under which an owner keeps its holds of the group. */
   readonly key: string;
+  /** Under which owners keep the members. */
+  readonly lockKeys: readonly string[];
   /** Of the members' clients, each once. */
   readonly envs: readonly Env[];
   /** Pairs of members of one key that are known to be two locks; there once a call has asked. */
@@ -119,6 +121,7 @@ export class Members {
     this.areApart = new Set(members.map(({ key }) => key)).size === members.length;
     this.name = members.map(({ lock }) => lock.name).join(",");
     this.key = `${kind}${JSON.stringify(this.order.map(memberKey))}`;
+    this.lockKeys = members.map(({ key }) => key);
     this.envs = [...new Set(members.map(({ env }) => env))];
     this.#events = this.envs.map(({ events }) => events);
   }

@@ -59,7 +59,7 @@ export class MultiLock extends LockFace<MultiHold> {
   constructor(...locks: Lock[]) {
     const list = checkMembers(locks);
     const members = new Members(new.target.kind, list, new.target.quorumOf(list.length));
-    super(members.name, members.key, members.clock, members.bareCalls, members.traces);
+    super(members.name, members.key, members.clock, members.bareCalls, members.traces, members);
     this.#members = members;
   }
 

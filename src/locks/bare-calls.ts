@@ -12,7 +12,7 @@ import { warnOnce } from "../base/warnings.js";
 import { type OwnerRecord, outside } from "../owners/context.js";
 import { DropWatch, YoungHold } from "./dropped.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
-import { forgetMarks, type Mark, markBareCall, ownHold } from "./own-holds.js";
+import { forgetMarks, type Mark, markBareCall, ownHold, type Wanted } from "./own-holds.js";
 
 /** Milliseconds after which the library warns of a call that waits for a bare hold of its own async tree. */
 const WARN_AFTER = 10_000;
@@ -63,13 +63,13 @@ export class BareCalls {
   }
 
   /**
-   * A call on the lock of this key begins. To be called before the call's first `await`. `called`: the function that the
+   * A call that wants this begins. To be called before the call's first `await`. `called`: the function that the
    * user called. Returns a bare hold of the call's own async tree for which the call may have to wait.
    */
-  begin(call: WatchedCall, lockKey: string, called: Called): HoldRecord | undefined {
-    const own = noting > 0 ? ownHold(lockKey) : undefined;
+  begin(call: WatchedCall, wanted: Wanted, called: Called): HoldRecord | undefined {
+    const own = noting > 0 ? ownHold(wanted) : undefined;
     if (call.isBare && (this.#left > 0 || call.begun - this.#notedSince >= NOTED_AGAIN)) {
-      call.noted = this.#note(call.begun, lockKey, called);
+      call.noted = this.#note(call.begun, wanted, called);
     }
     // A call of the hold's owner re-enters, and does not wait.
     return own && (call.owner === undefined || own.owner !== call.owner) ? own : undefined;
@@ -108,13 +108,13 @@ export class BareCalls {
     this.#stopNoting();
   }
 
-  #note(now: number, lockKey: string, called: Called): Noted {
+  #note(now: number, wanted: Wanted, called: Called): Noted {
     if (this.#left === 0) {
       this.#notedSince = now;
       this.#left = NOTED;
       noting++;
     }
-    const noted = { callSite: new CallSite(called), mark: markBareCall(lockKey) };
+    const noted = { callSite: new CallSite(called), mark: markBareCall(wanted) };
     if (--this.#left === 0) this.#countOut();
     return noted;
   }

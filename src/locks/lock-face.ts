@@ -29,6 +29,7 @@ import {
 } from "./acquisition-options.js";
 import type { BareCalls, Called } from "./bare-calls.js";
 import { type Hold, partsOfHold } from "./hold.js";
+import type { Wanted } from "./own-holds.js";
 
 const TRY_LOCK_ORDER =
   "tryLock takes tryLock(wait, lease, { signal, owner }), in Redisson's order: wait must be a number of milliseconds, not an " +
@@ -42,14 +43,26 @@ export abstract class LockFace<H extends Hold = Hold> {
   /** The name as the user gave it, without the prefix. Of a group: the members' names, joined by ",". */
   readonly name: string;
   readonly #key: string;
+  readonly #wanted: Wanted;
   readonly #clock: Clock;
   readonly #bareCalls: BareCalls;
   readonly #traces: boolean;
 
-  /** `key`: the name under which owners keep the lock. `traces`: the call sites of its calls are noted. @internal */
-  constructor(name: string, key: string, clock: Clock, bareCalls: BareCalls, traces: boolean) {
+  /**
+   * `key`: the name under which owners keep the lock. `traces`: the call sites of its calls are noted. `wanted`: what its
+   * calls may have to wait for, if that is not this one lock. @internal
+   */
+  constructor(
+    name: string,
+    key: string,
+    clock: Clock,
+    bareCalls: BareCalls,
+    traces: boolean,
+    wanted: Wanted = key,
+  ) {
     this.name = name;
     this.#key = key;
+    this.#wanted = wanted;
     this.#clock = clock;
     this.#bareCalls = bareCalls;
     this.#traces = traces;
@@ -186,7 +199,7 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   #take(request: LockRequest, called: Called): Promise<H | undefined> {
     if (this.#traces) request.callSite = new CallSite(called, TRACED_FRAMES);
-    const own = this.#bareCalls.begin(request, this.#key, called);
+    const own = this.#bareCalls.begin(request, this.#wanted, called);
     const work = isHeard(callChannel) ? this.#traced(request, called) : this.acquire(request);
     return own ? this.#bareCalls.warnIfStuck(own, called, work) : work;
   }

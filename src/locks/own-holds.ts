@@ -8,9 +8,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { HoldRecord } from "./hold-record.js";
 
+/** What a call wants: a lock, by its key, or as many members of a group as are its quorum. */
+export type Wanted = string | { readonly lockKeys: readonly string[]; readonly quorum: number };
+
 /** The mark of one bare call. All that its caller awaits after the call has this mark. */
 export interface Mark {
-  readonly lockKey: string;
+  readonly wanted: Wanted;
   readonly parent: Mark | undefined;
   /** The hold that the call was granted; weak, because async contexts may live for long. */
   held: WeakRef<HoldRecord> | undefined;
@@ -19,8 +22,8 @@ export interface Mark {
 const store = new AsyncLocalStorage<Mark>();
 
 /** Marks the current context. To be called before the call's first `await`, so that the caller's context has the mark. */
-export function markBareCall(lockKey: string): Mark {
-  const mark: Mark = { lockKey, parent: nearest(store.getStore()), held: undefined };
+export function markBareCall(wanted: Wanted): Mark {
+  const mark: Mark = { wanted, parent: firstLive(store.getStore()), held: undefined };
   store.enterWith(mark);
   return mark;
 }
@@ -30,15 +33,30 @@ export function forgetMarks(): void {
   store.disable();
 }
 
-/** A live bare hold on this lock that was granted in the current async tree, if its call was marked. */
-export function ownHold(lockKey: string): HoldRecord | undefined {
+/**
+ * A live bare hold that was granted in the current async tree, if its call was marked, and for which a call that wants
+ * this may have to wait. A quorum does not wait for fewer members than it can spare.
+ */
+export function ownHold(wanted: Wanted): HoldRecord | undefined {
+  const keys = keysOf(wanted);
+  const spare = typeof wanted === "string" ? 0 : keys.length - wanted.quorum;
+  const taken = new Set<string>();
+  let nearest: HoldRecord | undefined;
   for (let mark = store.getStore(); mark; mark = mark.parent) {
-    if (mark.lockKey === lockKey && isLive(mark)) return mark.held?.deref();
+    if (!isLive(mark)) continue;
+    const theirs = keysOf(mark.wanted).filter((key) => keys.includes(key));
+    for (const key of theirs) taken.add(key);
+    if (theirs.length > 0) nearest ??= mark.held?.deref();
+    if (taken.size > spare) return nearest;
   }
   return undefined;
 }
 
-function nearest(mark: Mark | undefined): Mark | undefined {
+function keysOf(wanted: Wanted): readonly string[] {
+  return typeof wanted === "string" ? [wanted] : wanted.lockKeys;
+}
+
+function firstLive(mark: Mark | undefined): Mark | undefined {
   let next = mark;
   while (next && !isLive(next)) next = next.parent;
   return next;

@@ -42,6 +42,20 @@ const test = testIn(open, async ({ warnings }, body) => {
   }
 });
 
+type Three = [Lock, Lock, Lock];
+
+/** One lock on each of three masters; the first is that of `place`, whose clock is that of groups. */
+async function onThreeMasters(
+  place: Place,
+  act: (locks: Three, ofStrangers: Three) => Promise<void>,
+): Promise<void> {
+  const others = [scene({ watchdogTimeout: LONG }), scene({ watchdogTimeout: LONG })];
+  const places = [place, ...others];
+  const locksOf = (who: "a" | "b") => places.map((each) => each[who].client.getLock(NAME)) as Three;
+  await act(locksOf("a"), locksOf("b"));
+  for (const { a, b } of others) await Promise.all([a.client.close(), b.client.close()]);
+}
+
 test("a call of a closed client is not noted, so no note outlives the clients", () => {
   const call = (): WatchedCall => ({ isBare: true, lease: undefined, owner: undefined, begun: LONG });
   const [open, closed] = [new BareCalls(systemClock), new BareCalls(systemClock)];
@@ -108,6 +122,56 @@ describe("a call that waits for a bare hold of its own async tree", () => {
     expect(warnings).toHaveLength(1);
     await third.unlock();
     await hold.unlock();
+  });
+
+  const GROUPS: [
+    string,
+    (get: (name: string) => Lock) => [held: Lock | MultiLock, wanted: () => Promise<Hold>],
+  ][] = [
+    [
+      "a lock whose group is held",
+      (get) => [new MultiLock(get("x"), get("y")), () => get("y").lock({ wait: 11_000 })],
+    ],
+    [
+      "a group of which a lock is held",
+      (get) => [get("y"), () => new MultiLock(get("x"), get("y")).lock({ wait: 11_000 })],
+    ],
+    [
+      "a group that shares a lock with a held one",
+      (get) => [
+        new MultiLock(get("x"), get("y")),
+        () => new MultiLock(get("y"), get("z")).lock({ wait: 11_000 }),
+      ],
+    ],
+  ];
+
+  test.for(GROUPS)("is warned of where it wants %s", async ([, locks], { a, warnings, advance }) => {
+    const [held, call] = locks((name) => a.client.getLock(name));
+    const hold = await held.lock();
+    const waiting = watch(call());
+    await advance(12_000);
+    expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+    expect(warnings).toMatchObject([{ code: "HOLDFAST_OWN_HOLD" }]);
+    expect(warnings[0]?.message).toContain(`lock "${held.name}"`);
+    await hold.unlock();
+  });
+
+  test("is warned of where it wants a RedLock of which its tree holds more than can be spared", async (place) => {
+    const { warnings, advance } = place;
+    await onThreeMasters(place, async ([x, y, z]) => {
+      const hold = await x.lock();
+      const innocent = watch(new RedLock(x, y, z).lock({ wait: 11_000 }));
+      await advance(12_000);
+      await innocent.value?.unlock();
+      expect(warnings).toEqual([]);
+      const second = await y.lock();
+      const waiting = watch(new RedLock(x, y, z).lock({ wait: 11_000 }));
+      await advance(12_000);
+      expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+      expect(warnings).toMatchObject([{ code: "HOLDFAST_OWN_HOLD" }]);
+      await second.unlock();
+      await hold.unlock();
+    });
   });
 
   const INNOCENT: [string, (place: Place) => Promise<unknown>][] = [
@@ -218,6 +282,32 @@ describe("a call that waits for a bare hold of its own async tree", () => {
       },
     ],
     [
+      "one for a RedLock that can spare the master which its tree holds",
+      async (place) =>
+        onThreeMasters(place, async ([x, y, z], strangers) => {
+          const hold = await x.lock();
+          const theirs = await strangers[1].lock();
+          const waiting = watch(new RedLock(x, y, z).lock({ wait: 11_000 }));
+          await place.advance(12_000);
+          expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+          await theirs.unlock();
+          await hold.unlock();
+        }),
+    ],
+    [
+      "one of a group whose members another group of its tree does not have",
+      async ({ a, b, advance }) => {
+        const [x, y, z] = ["x", "y", "z"].map((name) => a.client.getLock(name)) as [Lock, Lock, Lock];
+        const hold = await new MultiLock(x, y).lock();
+        const theirs = await b.client.getLock("z").lock();
+        const waiting = watch(new MultiLock(z, a.client.getLock("v")).lock({ wait: 11_000 }));
+        await advance(12_000);
+        expect(waiting.outcome).toBe("WAIT_TIMEOUT");
+        await theirs.unlock();
+        await hold.unlock();
+      },
+    ],
+    [
       "one that waits for a hold which a task of another tree took",
       async ({ lock, advance }) => {
         const taken = deferred();
@@ -307,21 +397,20 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
 
   test("is also one of a RedLock that has given back a minority of its members", async (place) => {
     letGo();
-    const others = [scene({ watchdogTimeout: LONG }), scene({ watchdogTimeout: LONG })];
-    const [lock, ...more] = [place, ...others].map(({ a }) => a.client.getLock(NAME)) as [Lock, ...Lock[]];
-    const red = new RedLock(lock, ...more);
-    const take = async () => {
-      const hold = await red.lock();
-      await until("all have granted it", () => hold.members.length === 3);
-      await hold.members[2]?.unlock();
-      expect(hold.isHeld).toBe(true);
-      return hold;
-    };
-    await drop(take, place);
-    await untilFree(lock);
-    await until("the warning", () => place.warnings.length === 1);
-    expect(place.warnings).toMatchObject([{ code: "HOLDFAST_DROPPED_HOLD" }]);
-    for (const { a } of others) await a.client.close();
+    await onThreeMasters(place, async ([lock, ...more]) => {
+      const red = new RedLock(lock, ...more);
+      const take = async () => {
+        const hold = await red.lock();
+        await until("all have granted it", () => hold.members.length === 3);
+        await hold.members[2]?.unlock();
+        expect(hold.isHeld).toBe(true);
+        return hold;
+      };
+      await drop(take, place);
+      await untilFree(lock);
+      await until("the warning", () => place.warnings.length === 1);
+      expect(place.warnings).toMatchObject([{ code: "HOLDFAST_DROPPED_HOLD" }]);
+    });
   });
 
   test("is not one with a lease, of a named owner, of a run or scope, or whose signal is kept", async (place) => {

@@ -176,7 +176,7 @@ const EQUIVALENT = new Map([
     "const owner = named ? actorOf(named, lockKey) : caller && ownerInside(caller, lockKey);",
     ["caller &&", "true &&"],
   ),
-  ...same(SHORTCUT, "locks/bare-calls", "const own = noting > 0 ? ownHold(lockKey) : undefined;", [
+  ...same(SHORTCUT, "locks/bare-calls", "const own = noting > 0 ? ownHold(wanted) : undefined;", [
     "noting > 0",
     "true",
   ]),
