@@ -221,9 +221,9 @@ export class Replicas {
     if (database === databaseOf(connection)) return;
     // What is sent while ioredis connects anew goes to the database of the options.
     connection.options.db = database;
-    // ioredis takes it for granted, so a refused one (BUSY) would leave the connection where it was, unnoticed: a new
-    // connection selects the database again.
-    connection.select?.(database).catch(() => this.#replace());
+    connection.select?.(database).catch(() => {
+      // The sender selects it once more before it sends the grants.
+    });
   }
 
   /** ioredis follows a slot that has moved, but not if one command of the pipeline, the WAIT, got its answer. */

@@ -36,6 +36,7 @@ export interface Stream {
   ref(): void;
   unref(): void;
   on(event: "error", listener: Listener): unknown;
+  readonly destroyed?: boolean;
   /** The error that closed it, if one did. */
   readonly errored?: Error | null;
 }

@@ -126,6 +126,10 @@ export function finalError(
   if (/unknown (redis )?command/i.test(message)) {
     return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause, LACK_CURE);
   }
+  if (/DB index is out of range/i.test(message)) {
+    const cure = "take a database that the server has, or raise its setting `databases`";
+    return new UnsupportedServerError(lockName, `the server lacks the database: ${message}`, cause, cure);
+  }
   const wrongData = /WRONGTYPE.*|value is not an integer.*|increment or decrement would overflow.*/s.exec(
     message,
   );

@@ -12,6 +12,7 @@ import {
   type ScriptText,
 } from "../scripts/script.js";
 import type { Connection, Stream } from "./connection.js";
+import { Database } from "./database.js";
 import { isShebangRefused } from "./failures.js";
 
 const COMMANDS_PER_WRITE = 16;
@@ -22,8 +23,15 @@ export interface Acknowledged {
   readonly acknowledged: number;
 }
 
+/** The error or reply of each script, and how many replicas have acknowledged all of them. */
+interface Waited {
+  readonly replies: [Error | null, unknown][];
+  readonly acknowledged: number;
+}
+
 export class Sender {
   readonly #connection: Connection;
+  readonly #database: Database;
   #legacy: boolean;
   /** The socket that commands of this tick were written to, and how many of them were corked. */
   #tick: { readonly stream: Stream; corked: number } | undefined;
@@ -36,6 +44,7 @@ export class Sender {
 
   constructor(connection: Connection, legacy: boolean) {
     this.#connection = connection;
+    this.#database = new Database(connection);
     this.#legacy = legacy;
   }
 
@@ -49,13 +58,24 @@ export class Sender {
     args: A,
     anew: boolean,
   ): Promise<unknown> {
+    // As run() would, but without making a function for each command.
+    if (this.#database.isFirst) return this.#send(script, keys, args, anew);
+    return this.#database.run(() => this.#send(script, keys, args, anew));
+  }
+
+  #send<K extends KeyValues, A extends ArgumentValues>(
+    script: Script<K, A>,
+    keys: K,
+    args: A,
+    anew: boolean,
+  ): Promise<unknown> {
     const form = this.#legacy ? script.legacy : script.modern;
     const isNew = anew || !this.#known.has(form.sha1);
     const command = encode(isNew ? form.text : form.sha1, script, keys, args);
     this.sent++;
     if (isNew) {
       // Decided by the form that is sent, not by `#legacy`: the form of another call may have been refused meanwhile.
-      const again = form === script.legacy ? undefined : () => this.send(script, keys, args, true);
+      const again = form === script.legacy ? undefined : () => this.#send(script, keys, args, true);
       return this.#teach(form, command, again);
     }
     this.#cork();
@@ -82,14 +102,13 @@ export class Sender {
 
   /**
    * Sends scripts and, behind them on the same connection, a WAIT for replicas: WAIT counts the writes of its own
-   * connection only. On a cluster all keys must be on one server. Resolves with the error or reply of each script, and
-   * how many replicas acknowledged all of them.
+   * connection only. On a cluster all keys must be on one server.
    */
-  async sendAndWait(
-    scripts: readonly EvalArguments[],
-    replicas: number,
-    timeout: number,
-  ): Promise<{ replies: [Error | null, unknown][]; acknowledged: number }> {
+  sendAndWait(scripts: readonly EvalArguments[], replicas: number, timeout: number): Promise<Waited> {
+    return this.#database.run(() => this.#sendAndWait(scripts, replicas, timeout));
+  }
+
+  async #sendAndWait(scripts: readonly EvalArguments[], replicas: number, timeout: number): Promise<Waited> {
     const pipeline = this.#connection.pipeline();
     this.sent += scripts.length;
     for (const script of scripts) pipeline.eval(...script);
