@@ -89,13 +89,12 @@ export class Subscriber {
     this.#channels.set(channel, false);
     this.#holdProcess();
     if (this.#connection.status === "ready") this.#subscribe(channel);
-    this.#stopHeartbeat ??= this.#clock.after(HEARTBEAT, () => this.#heartbeat());
+    if (!this.#stopHeartbeat) this.#heartbeat();
   }
 
   remove(channel: string): void {
     if (!this.#channels.delete(channel)) return;
     this.#holdProcess();
-    if (this.idle) this.#endHeartbeat();
     if (this.#connection.status !== "ready") return;
     const { sunsubscribe, unsubscribe } = this.#connection;
     const command = this.#sharded ? sunsubscribe : unsubscribe;
@@ -113,7 +112,7 @@ export class Subscriber {
   close(): void {
     this.#closed = true;
     this.#channels.clear();
-    this.#endHeartbeat();
+    this.#stopHeartbeat?.();
     this.#connection.disconnect();
   }
 
@@ -174,17 +173,12 @@ export class Subscriber {
     this.#events.unsettled();
   }
 
-  #endHeartbeat(): void {
-    this.#stopHeartbeat?.();
-    this.#stopHeartbeat = undefined;
-  }
-
   /**
    * Sends a PING. Without an answer until the next beat, the connection is closed and made anew. So is a connection whose
-   * server has accepted it, and has not answered the handshake until then: ioredis would wait for TCP to give up.
+   * server has accepted it, and has not answered the handshake until then: ioredis would wait for TCP to give up. The
+   * first PING goes with the first channel, and its answer is looked for even if no channel is left: waits may be short.
    */
   #heartbeat(): void {
-    if (this.#closed || this.idle) return;
     const { status, stream } = this.#connection;
     let alive = status !== "ready" && status !== "connect";
     if (status === "ready") {
@@ -200,7 +194,8 @@ export class Subscriber {
     this.#stopHeartbeat = this.#clock.after(HEARTBEAT, () => {
       const isTheSame = this.#connection.stream === stream && this.#connection.status === status;
       if (!alive && isTheSame) this.#connection.disconnect(true);
-      this.#heartbeat();
+      this.#stopHeartbeat = undefined;
+      if (!this.idle && !this.#closed) this.#heartbeat();
     });
   }
 }

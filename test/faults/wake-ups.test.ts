@@ -140,6 +140,29 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     await expectSoon(it.waiting);
   });
 
+  test("behind a half-open subscriber connection is woken even if all waits are shorter than a beat", async () => {
+    await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
+    await using other = await stage.bed({ kind });
+    const theirs = await other.rival(bed.name).lock();
+    expect(await bed.lock.tryLock(100)).toBeNull();
+    const [subscriber] = bed.subscribers;
+    bed.subscribing.blackhole();
+    let isGivenUp = false;
+    subscriber?.once("close", () => {
+      isGivenUp = true;
+      bed.subscribing.restore();
+    });
+    const tryOften = async () => {
+      expect(await bed.lock.tryLock(300)).toBeNull();
+      return isGivenUp;
+    };
+    await until("the connection is given up", tryOften, { timeout: 16_000 + SLACK, every: 50 });
+    const waiting = watch(bed.lock.lock());
+    await untilParked(stage, bed);
+    await theirs.unlock();
+    await expectSoon(waiting);
+  });
+
   test("behind a subscriber connection that is accepted and never answered is woken when the heartbeat has found it", async () => {
     await using it = await pair(stage, kind);
     const { subscribing, subscribers } = it.bed;
