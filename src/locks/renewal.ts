@@ -63,10 +63,8 @@ export const renewal: RenewalRules<OwnerLock> = {
     const { side } = first;
     if (word !== DONE) return loseAll(own, whyNotHeld(own, word, side), side);
     if (own.troubles) own.troubles = { ...own.troubles, suspended: false };
+    raise(first, sent);
     const lease = env.settings.watchdogTimeout;
-    for (let grant: Grant | undefined = first; grant; grant = grant.next) {
-      if (grant.state === "live" && grant.renewed && grant.side === side) grant.raiseTerm(sent, lease);
-    }
     renewBy(own, onMono(sent, instant(env.clock)) + renewalInterval(lease));
     if (env.events.heard("renewed")) {
       env.events.emit("renewed", { ...eventOf(first.backend), ownerId: first.wireId });
@@ -87,7 +85,22 @@ export const renewal: RenewalRules<OwnerLock> = {
     }
     watchdog.watch(own);
   },
+
+  renewedLate({ watched: own, field }, sent) {
+    dropExpired(own);
+    const first = holdUnder(own, field);
+    if (first) raise(first, sent);
+    own.table.watchdog.watch(own);
+  },
 };
+
+/** The server has renewed, by a command sent at `sent`, the side of this hold: the owner's first there. */
+function raise(first: Grant, sent: Instant): void {
+  const lease = first.own.table.env.settings.watchdogTimeout;
+  for (let grant: Grant | undefined = first; grant; grant = grant.next) {
+    if (grant.state === "live" && grant.renewed && grant.side === first.side) grant.raiseTerm(sent, lease);
+  }
+}
 
 /** The two sides of a read-write lock are renewed together, so the earlier time counts. */
 function renewBy(own: OwnerLock, at: number): void {

@@ -10,6 +10,8 @@ export interface AnyScriptCall {
   readonly within?: number;
   /** The call is sent even while the backlog is full. */
   readonly vital?: boolean;
+  /** Takes an answer that comes after the call was given up. */
+  readonly late?: (reply: unknown) => void;
 }
 
 /** The call of one script, with the keys and arguments that this script takes. */

@@ -3,6 +3,7 @@
  * Errors of ioredis carry the command with its arguments; none of that leaves this file.
  */
 import {
+  isLockError,
   type LockError,
   RedisUnavailableError,
   UnsupportedServerError,
@@ -78,6 +79,13 @@ const LACKS_COMMAND =
 export function lacksCommand(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return lacksPermission(error.message) || LACKS_COMMAND.test(error.message);
+}
+
+/** Whether one key of a command may be the cause of this error of a call, so that another key would fare better. */
+export function isOfOneKey(error: unknown): boolean {
+  if (isLockError(error, "UNSUPPORTED") || isLockError(error, "WRONG_DATA")) return true;
+  // The keys of a slot that moves are partly there and partly here.
+  return isLockError(error, "UNAVAILABLE") && /\bTRYAGAIN\b/.test(String(error.cause));
 }
 
 export function isMissingScript(error: unknown): boolean {

@@ -83,6 +83,8 @@ export class RetryingCommand<T> implements AnyCommand {
   declare list: object | undefined;
   declare endsAt: number;
   declare cancel: (() => void) | undefined;
+  /** See {@link AnyScriptCall.late}; the only thing that outlives the command's end. */
+  declare readonly late?: (reply: unknown) => void;
   readonly #host: CommandHost;
   /** Undefined once the command has ended, since ioredis may keep this object for long after that. */
   #work: Work<T> | undefined;
@@ -106,6 +108,7 @@ export class RetryingCommand<T> implements AnyCommand {
     this.#host = host;
     this.#work = { spec, resolve, reject };
     this.#blocks = "blocks" in spec.call && spec.call.blocks === true;
+    if ("late" in spec.call && spec.call.late) this.late = spec.call.late;
     if (spec.giveUpAfter !== undefined) this.#givenUpAt = host.clock.mono() + spec.giveUpAfter;
   }
 
@@ -168,6 +171,7 @@ export class RetryingCommand<T> implements AnyCommand {
     const ended = this.#end();
     if (!ended) {
       this.#host.backlog.abandoned.delete(this);
+      this.late?.(reply);
       return;
     }
     try {

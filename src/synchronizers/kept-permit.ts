@@ -169,6 +169,16 @@ export class KeptPermit implements TimerEntry, Live {
     this.watch();
   }
 
+  renewedLate(sent: Instant): void {
+    const now = instant(this.#env.clock);
+    // A call that has set another lease since, or may have, counts for more.
+    const isOutdone = this.#updates > 0 || onMono(sent, now) <= onMono(this.#sent, now);
+    if (this.#over || this.#expired() || isOutdone) return;
+    this.#sent = sent;
+    this.#lease = this.#env.settings.watchdogTimeout;
+    this.watch();
+  }
+
   /** Ends the permit as lost, and gives it back if the server still has it. */
   lose(reason: LossReason): void {
     if (this.#over) return;

@@ -13,6 +13,7 @@ const RENEWAL_RULES: RenewalRules<KeptPermit> = {
   nextDue: (permit) => permit.nextDue(),
   renewed: ({ watched }, word, sent) => watched.renewed(word, sent),
   notRenewed: ({ watched }, cause) => watched.notRenewed(cause),
+  renewedLate: ({ watched }, sent) => watched.renewedLate(sent),
 };
 
 /** All permits of one client that it has to give back. */

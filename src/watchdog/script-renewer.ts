@@ -1,7 +1,8 @@
 /** Renews holds by a script that takes many keys of one slot, and answers with one word for each lock. */
 import type { CommandRunner } from "../redis/command-runner.js";
+import { isOfOneKey } from "../redis/failures.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
-import type { Renewal, Renewer } from "./watchdog.js";
+import type { Renewal, Renewer, Words } from "./watchdog.js";
 
 export interface RenewCall<K, A> {
   readonly keys: K;
@@ -27,12 +28,24 @@ export class ScriptRenewer<K extends KeyValues, A extends ArgumentValues> implem
     this.#call = call;
   }
 
-  renew(renewals: readonly Renewal<unknown>[]): Promise<readonly number[]> {
+  renew(renewals: readonly Renewal<unknown>[], late: (words: Words) => void): Promise<Words> {
     const { keys, args } = this.#call(renewals, this.#lease);
     // A renewal without an answer is given up early enough for another try within the lease.
     const within = Math.min(this.#runner.commandTimeout, this.#lease / 3);
     // An error of this command concerns all locks of the batch, so the call names none.
-    const sent = { lockName: "", script: this.#script, keys, args, within, vital: true };
-    return this.#runner.call(sent, (reply) => (reply as unknown[]).map(Number));
+    const call = { lockName: "", script: this.#script, keys, args, within, vital: true };
+    const read = (reply: unknown) => {
+      // A proxy may answer anything, and this answer has no call that could reject.
+      if (Array.isArray(reply)) late(wordsOf(reply));
+    };
+    return this.#runner.call({ ...call, late: read }, wordsOf);
   }
+
+  isOfOne(error: unknown): boolean {
+    return isOfOneKey(error);
+  }
+}
+
+function wordsOf(reply: unknown): Words {
+  return (reply as unknown[]).map(Number);
 }

@@ -19,11 +19,18 @@ export interface RenewalRules<T> {
   renewed(renewal: Renewal<T>, word: number, sent: Instant): void;
   /** A renewal got no usable answer. */
   notRenewed(renewal: Renewal<T>, cause: unknown): void;
+  /** The server has renewed after all, by a renewal that was sent at `sent` and got no answer in time. */
+  renewedLate(renewal: Renewal<T>, sent: Instant): void;
 }
 
-/** Sends renewals of one kind of lock; resolves with one word for each. */
+/** The server's word on each renewal of a batch. */
+export type Words = readonly number[];
+
+/** Sends renewals of one kind of lock; rejects without an answer in time, and gives `late` one that comes after that. */
 export interface Renewer {
-  renew(renewals: readonly Renewal<unknown>[]): Promise<readonly number[]>;
+  renew(renewals: readonly Renewal<unknown>[], late: (words: Words) => void): Promise<Words>;
+  /** Whether a failure may be one renewal's alone, so that the others of its batch are to be sent without it. */
+  isOfOne(error: unknown): boolean;
 }
 
 export interface Renewal<T> {
@@ -123,12 +130,17 @@ export class Watchdog<T extends TimerEntry> {
   #send(batch: readonly Renewal<T>[]): void {
     const sent = instant(this.#options.clock);
     const [first] = batch;
-    first?.renewer.renew(batch).then(
+    const late = (words: Words) => {
+      for (const [i, renewal] of batch.entries()) if (words[i] === 1) this.#rules.renewedLate(renewal, sent);
+    };
+    const renewer = first?.renewer;
+    renewer?.renew(batch, late).then(
       (words) => {
         for (const [i, renewal] of batch.entries()) this.#rules.renewed(renewal, words[i] ?? 0, sent);
       },
       (error: unknown) => {
-        for (const renewal of batch) this.#rules.notRenewed(renewal, error);
+        if (batch.length > 1 && renewer.isOfOne(error)) for (const renewal of batch) this.#send([renewal]);
+        else for (const renewal of batch) this.#rules.notRenewed(renewal, error);
       },
     );
   }

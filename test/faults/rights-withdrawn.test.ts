@@ -71,6 +71,21 @@ test("a hold that may not be renewed any more is lost at its deadline, and says 
   expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
 });
 
+test("a hold that may be renewed is not lost with another one that may not", async () => {
+  await using server = await startRedis();
+  await user(server, ...ALL);
+  await using client = connect(server, 1_500);
+  const [mine, theirs] = [await client.getLock("mine:1").lock(), await client.getLock("theirs:1").lock()];
+  const suspended: string[] = [];
+  client.on("suspended", ({ lockName }) => void suspended.push(lockName));
+  const lost = nextEvent(client, "lost");
+  await user(server, "resetkeys", "~*mine:*");
+  expect(await lost).toMatchObject({ lockName: "theirs:1" });
+  expect([mine.isHeld, theirs.isHeld]).toEqual([true, false]);
+  expect(suspended).toEqual(["theirs:1"]);
+  await mine.unlock();
+});
+
 test("a waiter whose channel is withdrawn gets the lock by its poll", async () => {
   await using server = await startRedis();
   await user(server, ...ALL);

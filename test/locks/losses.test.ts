@@ -194,6 +194,34 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await hold.unlock();
   });
 
+  test("renewals that are answered too late, each of them, keep the hold all the same", async (place) => {
+    const { lock, advance, a } = place;
+    const hold = await lock.lock();
+    for (let past = 0; past < 4 * WATCHDOG; past += 1_100) {
+      a.keep("replies");
+      for (; hold.isHeld && a.onTheirWay === 0; past += 100) await advance(100);
+      await advance(1_100);
+      await a.letGo();
+    }
+    expect(a.heard("renewed")).toEqual([]);
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+  });
+
+  test("a late answer to a renewal that found no lock ends nothing", async ({ lock, server, advance, a }) => {
+    const hold = await lock.lock();
+    await advance(ROUND - 1);
+    a.keep("replies");
+    const fields = server.hash();
+    server.delete();
+    await advance(1 + 1_000);
+    expect(a.onTheirWay).toBe(1);
+    server.give(fields);
+    await a.letGo();
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+  });
+
   test("a hold whose renewals are not answered is lost as unreachable, and what is left of it is given back", async (place) => {
     const { lock, advance, a } = place;
     const hold = await lock.lock();

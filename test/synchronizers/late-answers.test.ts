@@ -215,3 +215,18 @@ test.for(TICKS)(
     expect(isGranted || call.outcome).toBe(isGranted || "CLIENT_CLOSED");
   },
 );
+
+test("renewals that are answered too late, each of them, keep a permit all the same", async (place) => {
+  const { a, advance } = place;
+  const { permits, id } = await keptPermit(place);
+  a.listen("lost", "renewed");
+  for (let past = 0; past < 60_000; past += 400) {
+    a.keep("replies");
+    for (let waited = 0; a.onTheirWay === 0 && waited < 30_000; waited += 100, past += 100)
+      await advance(100);
+    await advance(400);
+    await a.letGo();
+  }
+  expect([a.heard("renewed"), a.heard("lost")]).toEqual([[], []]);
+  await permits.release(id);
+});

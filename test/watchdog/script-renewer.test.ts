@@ -21,7 +21,8 @@ test.each([
     keys: { locks: batch.map(({ key }) => key) },
     args: { lease: ms, owners: batch.map(({ key }) => `owner of ${key}`) },
   }));
-  expect(await renewer.renew(renewals)).toEqual([1, 0, -1]);
+  const late: unknown[] = [];
+  expect(await renewer.renew(renewals, (words) => late.push(words))).toEqual([1, 0, -1]);
   expect(sent).toEqual([
     {
       lockName: "",
@@ -30,6 +31,10 @@ test.each([
       args: { lease, owners: ["owner of a", "owner of b", "owner of c"] },
       within,
       vital: true,
+      late: expect.any(Function),
     },
   ]);
+  const [{ late: hear }] = sent as [{ late: (reply: unknown) => void }];
+  for (const reply of ["junk", null, ["1", 0, "-1"]]) hear(reply);
+  expect(late).toEqual([[1, 0, -1]]);
 });

@@ -3,7 +3,13 @@ import { describe, expect, test } from "vitest";
 import type { Instant } from "../../src/base/clock.js";
 import { renewalInterval, retryInterval } from "../../src/base/lease.js";
 import type { TimerEntry } from "../../src/watchdog/timer-heap.js";
-import { type Renewal, type RenewalRules, type Renewer, Watchdog } from "../../src/watchdog/watchdog.js";
+import {
+  type Renewal,
+  type RenewalRules,
+  type Renewer,
+  Watchdog,
+  type Words,
+} from "../../src/watchdog/watchdog.js";
 import { settled, VirtualClock } from "../support/virtual-clock.js";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -22,12 +28,20 @@ interface Sent {
   readonly names: string[];
   answer(words: readonly number[]): Promise<void>;
   fail(error: unknown): Promise<void>;
+  readonly late: (words: Words) => void;
 }
 
 class ScriptedRenewer implements Renewer {
   readonly sent: Sent[] = [];
 
-  renew(renewals: readonly Renewal<unknown>[]): Promise<readonly number[]> {
+  /** Failures that are one renewal's alone. */
+  readonly ofOne = new Set<unknown>();
+
+  isOfOne(error: unknown): boolean {
+    return this.ofOne.has(error);
+  }
+
+  renew(renewals: readonly Renewal<unknown>[], late: (words: Words) => void): Promise<Words> {
     const names = (renewals as readonly Renewal<Watched>[]).map(({ watched }) => watched.name);
     return new Promise((resolve, reject) => {
       this.sent.push({
@@ -40,6 +54,7 @@ class ScriptedRenewer implements Renewer {
           reject(error);
           return settled();
         },
+        late,
       });
     });
   }
@@ -102,6 +117,10 @@ class Scene implements RenewalRules<Watched> {
 
   notRenewed({ watched }: Renewal<Watched>, cause: unknown): void {
     this.news.push([watched.name, cause]);
+  }
+
+  renewedLate({ watched }: Renewal<Watched>, sent: Instant): void {
+    this.news.push([watched.name, "late", sent]);
   }
 }
 
@@ -300,6 +319,37 @@ describe("renewals", () => {
     await scene.clock.advance(100);
     await scene.renewer.sent[0]?.answer([]);
     expect(scene.news).toMatchObject([["a", 0, { mono: 1_100 }]]);
+  });
+
+  test("that may have failed for one of them are sent anew, each alone", async () => {
+    const scene = new Scene();
+    for (const name of ["a", "b"]) scene.watch(name, 100, { slot: 1 });
+    await scene.clock.advance(100);
+    const cause = new Error("forbidden");
+    scene.renewer.ofOne.add(cause);
+    await scene.renewer.sent[0]?.fail(cause);
+    expect(scene.renewer.sent.slice(1).map(({ names }) => names)).toEqual([["a"], ["b"]]);
+    expect(scene.news).toEqual([]);
+    await scene.renewer.sent[1]?.answer([1]);
+    await scene.renewer.sent[2]?.fail(cause);
+    expect(scene.news).toMatchObject([
+      ["a", 1, { mono: 1_100 }],
+      ["b", cause],
+    ]);
+    expect(scene.renewer.sent).toHaveLength(3);
+  });
+
+  test("that are answered late are told to the rules if they were renewed, and no others are", async () => {
+    const scene = new Scene();
+    for (const name of ["a", "b", "c"]) scene.watch(name, 100, { slot: 1 });
+    await scene.clock.advance(100);
+    const [sent] = scene.renewer.sent;
+    await sent?.fail(new Error("no answer"));
+    scene.news.splice(0);
+    await scene.clock.advance(50);
+    const words: Record<string, number> = { a: 0, b: 1, c: -1 };
+    sent?.late(sent.names.map((name) => words[name] ?? 0));
+    expect(scene.news).toMatchObject([["b", "late", { mono: 1_100 }]]);
   });
 
   test("without an answer are told to the rules, each, and no other command is", async () => {
