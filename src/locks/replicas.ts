@@ -13,6 +13,7 @@ import {
   isCluster,
   lookForMasters,
   masterAddress,
+  nodeAt,
 } from "../redis/connection.js";
 import { onEvents } from "../redis/connection-events.js";
 import { isMoved } from "../redis/failures.js";
@@ -182,7 +183,7 @@ export class Replicas {
       };
       // A connection that does not answer must not hold up the next batch for ever.
       const cancel = clock.after(commandTimeout + this.#options.timeout, () => {
-        this.#replace();
+        this.#replace(server);
         done();
       });
       this.#send(grants.filter(isWanted)).then(done, done);
@@ -190,11 +191,12 @@ export class Replicas {
   }
 
   /** Connects again: a connection that does not answer may never do so, while TCP keeps it for long. */
-  #replace(): void {
+  #replace(server: string): void {
     const { connection } = this.#options;
     lookForMasters(connection);
     // Unanswered commands are then sent again at once, while the tombstones of calls that were given up still stand.
-    if (!isCluster(connection) && connection.status === "ready") connection.disconnect(true);
+    if (isCluster(connection)) nodeAt(connection, server)?.disconnect?.(true);
+    else if (connection.status === "ready") connection.disconnect(true);
   }
 
   async #send(grants: readonly Grant[]): Promise<void> {

@@ -105,8 +105,9 @@ export interface SubscriberConnection extends Connection {
   ping(): Promise<unknown>;
 }
 
-/** One server: it can be asked, and connections to it can be made. */
-export type ServerConnection = Pick<SubscriberConnection, "options" | "call" | "duplicate">;
+/** One server: it can be asked, and connections to it can be made. That of ioredis can be ended, and is made anew. */
+export type ServerConnection = Pick<SubscriberConnection, "options" | "call" | "duplicate"> &
+  Partial<Pick<SubscriberConnection, "disconnect">>;
 
 /** The database of a connection, which its user may change at any time by SELECT. */
 export function databaseOf({ condition, prevCondition, options }: Connection): number {
@@ -116,6 +117,11 @@ export function databaseOf({ condition, prevCondition, options }: Connection): n
 /** `host:port`, as {@link ClusterConnection.slots} names servers. */
 export function addressOf({ options }: Pick<Connection, "options">): string {
   return `${options.host}:${options.port}`;
+}
+
+/** The connection of a cluster to the node at this address, if there is one. */
+export function nodeAt(cluster: ClusterConnection, address: string): ServerConnection | undefined {
+  return cluster.nodes("all").find((node) => addressOf(node) === address);
 }
 
 /** The address of the master that serves this key or channel, as far as is known. */

@@ -215,8 +215,14 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
 
   test("on a cluster grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing", async (place) => {
     const { a, advance, grants, settle, server, waits } = place;
-    // On this cluster the other masters are well: the client looks only for the silent master's successor.
-    Object.assign(grants, { isCluster: true, slots: Array(16_384).fill(["memory:0"]) });
+    // On this cluster the other masters are well: only the connection to the silent one is made anew.
+    const replaced: string[] = [];
+    const node = (host: string) => ({
+      options: { host, port: 0 },
+      disconnect: () => void replaced.push(host),
+    });
+    const nodes = () => [node("well"), node("memory")];
+    Object.assign(grants, { isCluster: true, slots: Array(16_384).fill(["memory:0"]), nodes });
     const lock = (i: number) => watch(kind.make(a.client, `lock-${i}`).lock());
     const granted = () => server.names().filter((name) => /^lock-\d$/.test(name));
     a.keep("replies", grants);
@@ -228,6 +234,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(granted()).toEqual(["lock-0"]);
     await advance(1);
     expect(granted()).toHaveLength(3);
+    expect(replaced).toEqual(["memory"]);
     expect(waits()).toHaveLength(2);
     for (const i of [3, 4]) {
       calls.push(lock(i));
