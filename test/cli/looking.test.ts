@@ -311,6 +311,33 @@ test("inspector serves the page on this machine, and unlocks only if asked to", 
   await hold.unlock();
 });
 
+test.each([[[]], [["--unlock"]]])("inspector %j refuses whoever comes by a proxy", async (options) => {
+  const running = site.start("inspector", "--port", "0", "--json", ...options);
+  await running.says(/"url"/);
+  const { url } = JSON.parse(running.out) as { url: string };
+  const { origin } = new URL(url);
+  const page = await (await fetch(url)).text();
+  const token = /<meta name="holdfast-csrf" content="([^"]+)">/.exec(page)?.[1] ?? "";
+  const hold = await site.client().getLock("behind a proxy").lock();
+  const unlocking = (headers: Record<string, string>) =>
+    fetch(`${url}api/unlock`, {
+      method: "POST",
+      headers: { origin, "content-type": "application/json", "x-holdfast-csrf": token, ...headers },
+      body: JSON.stringify({ name: "behind a proxy" }),
+    });
+  for (const headers of [
+    { "x-forwarded-for": "203.0.113.9" },
+    { forwarded: "for=203.0.113.9" },
+    { via: "1.1 proxy" },
+  ]) {
+    const answers = [await fetch(`${url}api/locks`, { headers }), await unlocking(headers)];
+    expect([headers, ...answers.map(({ status }) => status)]).toEqual([headers, 403, 403]);
+  }
+  expect(await site.client().getLock("behind a proxy").isLocked()).toBe(true);
+  expect((await unlocking({})).status).toBe(options.length > 0 ? 200 : 403);
+  await hold.unlock().catch(() => undefined);
+});
+
 test.each(["toString", "constructor", "tcsh"])("there are no completions for the shell %s", async (shell) => {
   const { code, out, err } = await site.main("completions", shell);
   expect([code, out, err]).toEqual([64, "", "holdfast: there are completions for bash, zsh, fish\n"]);

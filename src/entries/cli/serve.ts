@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { LONGEST_TIMER } from "../../base/platform.js";
+import { isLocal } from "../inspector/access.js";
 import { createInspector, nodeHandler } from "../inspector.js";
 import { type Command, integerOf } from "./command.js";
 import { pause } from "./pause.js";
@@ -21,8 +22,8 @@ export const inspector: Command = {
   words: { least: 0, most: 0 },
   act: async ({ connect, options, terminal, signal }) => {
     const port = integerOf(options, "port", [0, 65_535]) ?? 7_077;
-    const authorize = (request: Request) => LOCAL.has(new URL(request.url).hostname);
-    const page = createInspector(connect().client, options.unlock === true ? { authorize } : {});
+    // Who may look without --unlock may unlock with it: nobody comes by a proxy, which would ask for no password.
+    const page = createInspector(connect().client, options.unlock === true ? { authorize: isLocal } : {});
     const handle = nodeHandler(page);
     const web = createServer((request, response) => void handle(request, response));
     web.listen(port, LOCALHOST);
@@ -38,5 +39,3 @@ export const inspector: Command = {
     }
   },
 };
-
-const LOCAL = new Set(["localhost", LOCALHOST]);

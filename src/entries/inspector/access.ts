@@ -49,11 +49,13 @@ export async function refusalOf(
 }
 
 /**
+ * Whether a request comes from this machine, and no proxy has passed it on.
+ *
  * Keeps out a page elsewhere that makes a browser send requests to this machine by a name of its own (DNS rebinding);
  * that name stands in the URL. A proxy or a framework may put its own name there, so every other host and address in
  * the request has to be local as well.
  */
-function isLocal(request: Request): boolean {
+export function isLocal(request: Request): boolean {
   const { headers } = request;
   const list = (name: string) => headers.get(name)?.split(",") ?? [];
   const hosts = [new URL(request.url).host, ...list("host"), ...list("x-forwarded-host")];
