@@ -67,6 +67,16 @@ test("--help without a command is the help, whatever stands before it", async ()
   expect(await site.main("--json", "--url", "redis://nowhere", "--help")).toEqual(help);
 });
 
+test("options of every command may stand before help, and behind it", async () => {
+  const help = await site.main("--help");
+  expect(await site.main("--json", "help")).toEqual(help);
+  expect(await site.main("help", "--url=redis://nowhere", "--json")).toEqual(help);
+  const ofLs = await site.main("ls", "--help");
+  expect(await site.main("--json", "help", "ls")).toEqual(ofLs);
+  expect(await site.main("--url", "redis://nowhere", "help", "--json", "ls")).toEqual(ofLs);
+  expect(await site.main("help", "--nope")).toMatchObject({ code: 64, out: "" });
+});
+
 test("options of every command may stand before it", async () => {
   const client = site.client({ prefix: "front" });
   const hold = await client.getLock("here").lock();

@@ -9,7 +9,7 @@ import { isPipeLeft } from "./exit.js";
 import { get, unlock, watch } from "./get.js";
 import { helpOf, helpOfCommand } from "./help.js";
 import { ls, waiters } from "./ls.js";
-import { commandFirst, type Parsed, parse } from "./parser.js";
+import { commandFirst, firstWord, type Parsed, parse } from "./parser.js";
 import { run } from "./run.js";
 import { inspector } from "./serve.js";
 import { addressOf, openServer, type Server } from "./server.js";
@@ -63,9 +63,8 @@ export async function main(argv: readonly string[], program: Program): Promise<n
     return code;
   };
   if (first === "--version" || first === "-V") return write(version());
-  if (first === "--help" || first === "-h" || (first === "help" && args.length === 0))
-    return write(helpOf(COMMANDS));
-  const asked = first === "help" ? args[0] : first;
+  const asked = first === "help" ? firstWord(args) : first;
+  if (first === "--help" || first === "-h" || asked === undefined) return write(helpOf(COMMANDS));
   const command = COMMANDS.find(({ name }) => name === asked);
   if (!command) {
     terminal.tell(`${whyNoCommand(asked)}; "holdfast help" names them`);

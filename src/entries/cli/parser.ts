@@ -18,15 +18,25 @@ export interface Parsed {
   readonly options: OptionValues;
 }
 
-/** Puts the command first: options of every command may stand before it. */
-export function commandFirst(argv: readonly string[]): readonly string[] {
+/** Where the first word stands that is no option of every command, nor the value of one. */
+function firstWordAt(argv: readonly string[]): number {
   let at = 0;
   for (;;) {
     const [, name = "", value] = /^--(\w+)(=.*)?$/s.exec(argv[at] ?? "") ?? [];
     const option = Object.hasOwn(COMMON, name) ? COMMON[name] : undefined;
-    if (!option) break;
+    if (!option) return at;
     at += option.type === "string" && value === undefined ? 2 : 1;
   }
+}
+
+/** The first word that is no option of every command; undefined if there is none. */
+export function firstWord(argv: readonly string[]): string | undefined {
+  return argv[firstWordAt(argv)];
+}
+
+/** Puts the command first: options of every command may stand before it. */
+export function commandFirst(argv: readonly string[]): readonly string[] {
+  const at = firstWordAt(argv);
   const command = argv[at];
   if (command === undefined) return argv.includes("--help") ? ["--help"] : argv;
   return [command, ...argv.slice(0, at), ...argv.slice(at + 1)];
