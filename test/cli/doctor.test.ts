@@ -84,6 +84,23 @@ test("what loses locks is poor: eviction, a replica, a user without rights, idle
 });
 
 test.each([
+  ["everysec", /the last second/],
+  ["no", /has not written yet, often half a minute/],
+])("doctor tells what a crash forgets with appendfsync %s", async (fsync, text) => {
+  await using server = await startRedis({ args: ["--appendonly", "yes", "--appendfsync", fsync] });
+  const { level, finding } = (await examine(server.url)).by.persistence as Finding;
+  expect([level, finding]).toEqual(["note", expect.stringMatching(text)]);
+  expect(finding.includes("the last second")).toBe(fsync === "everysec");
+  const user = ["SETUSER", "noconfig", "on", ">pw", "~*", "&*", "+@all", "-config"];
+  await server.call("ACL", ...user);
+  const untold = (await examine(`redis://noconfig:pw@127.0.0.1:${server.port}`)).by.persistence;
+  expect(untold).toMatchObject({
+    level: "note",
+    finding: expect.stringMatching(/unknown: unless that is always/),
+  });
+});
+
+test.each([
   ["all commands", "app", ["resetchannels", "&app:*", "+@all"]],
   ["all commands but one", "shop", ["resetchannels", "&*", "+@all", "-hset"]],
 ])("a user with %s for some names is no good one, unless a prefix says which", async (_, prefix, rules) => {

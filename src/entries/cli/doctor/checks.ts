@@ -49,13 +49,18 @@ async function memory({ facts }: Patient): Promise<Finding> {
   };
 }
 
+/** What a crash forgets, by `appendfsync`. */
+const FORGOTTEN: Readonly<Record<string, string>> = {
+  everysec: "a crash forgets the last second, and locks taken in it",
+  no: "a crash of the machine forgets what its system has not written yet, often half a minute, and locks taken in it",
+  unknown: "unless that is always, a crash forgets locks that were taken just before",
+};
+
 async function persistence({ facts }: Patient): Promise<Finding> {
   if ((await facts.info("aof_enabled")) === "1") {
-    const fsync = await facts.setting("appendfsync");
+    const fsync = (await facts.setting("appendfsync")) ?? "unknown";
     if (fsync === "always") return good("append-only file, written before each answer");
-    return note(
-      `append-only file, appendfsync ${fsync ?? "unknown"}: a crash forgets the last second, and locks taken in it`,
-    );
+    return note(`append-only file, appendfsync ${fsync}: ${FORGOTTEN[fsync] ?? FORGOTTEN.unknown}`);
   }
   return {
     level: "note",
