@@ -80,8 +80,19 @@ module.exports = {
       severity: "error",
       comment:
         "An entry point beside the root stands on the public API, on other entries and on Node's own timers, so it can do nothing that a user could not.",
-      from: { path: "^src/entries/", pathNot: "^src/entries/(testing([.]ts$|/)|otel[.]ts$|node-redis/)" },
+      from: {
+        path: "^src/entries/",
+        pathNot: "^src/entries/(testing([.]ts$|/)|otel[.]ts$|node-redis/|cli/doctor/)",
+      },
       to: { path: "^src/", pathNot: "^src/(index[.]ts$|base/platform[.]ts$|entries/)" },
+    },
+    {
+      name: "doctor-tries-each-master",
+      severity: "error",
+      comment:
+        "To try a lock on each master of a cluster it finds names in their slots, so of the inside it knows how keys have slots.",
+      from: { path: "^src/entries/cli/doctor/" },
+      to: { path: "^src/", pathNot: "^src/(index[.]ts$|base/platform[.]ts$|redis/slots[.]ts$|entries/)" },
     },
     {
       name: "telemetry-asks-what-there-is-now",

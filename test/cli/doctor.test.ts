@@ -149,6 +149,52 @@ test("one master of a cluster that is set differently is found, and named", asyn
   expect(findings.filter(({ what }) => what === "persistence")).toHaveLength(1);
 });
 
+test("the rights of the user are tried on each master of a cluster, and the master that refuses is named", async () => {
+  const cluster = forTest(await startCluster({ masters: 3 }));
+  const [first] = cluster.nodes as [RedisServer];
+  const may = (node: RedisServer, ...rules: string[]) =>
+    node.call("ACL", "SETUSER", "app", "reset", "on", ">pw", "~*app*", "&*", "+@all", ...rules);
+  const examined = (...args: string[]) =>
+    examine(`redis://app:pw@${first.host}:${first.port}`, "--cluster", ...args);
+  await Promise.all(cluster.nodes.map((node) => may(node)));
+  expect(await examined("--prefix", "app")).toMatchObject({ code: 0, by: { rights: { level: "good" } } });
+  expect((await examined()).by.rights).toMatchObject({ finding: "rights are confined to some names" });
+  for (const node of cluster.nodes) {
+    await may(node, "-eval", "-evalsha");
+    const refused = new RegExp(`eval.*\\(on ${node.host}:${node.port}\\)$`);
+    for (const args of [["--prefix", "app"], []]) {
+      const { code, findings } = await examined(...args);
+      expect(code).toBe(1);
+      const told = findings.filter(({ what }) => what === "rights");
+      expect(told).toEqual([
+        expect.objectContaining({ level: "bad", finding: expect.stringMatching(refused) }),
+      ]);
+    }
+    await may(node);
+  }
+  // All names of a prefix with braces are in one slot, so only the master of that slot is asked.
+  const one = await cluster.masterFor("{app}");
+  const [other] = cluster.nodes.filter((node) => node !== one) as [RedisServer];
+  await may(other, "-eval", "-evalsha");
+  expect((await examined("--prefix", "{app}")).by.rights).toMatchObject({ level: "good" });
+});
+
+test("a master of a cluster that has no memory left is bad, and named", async () => {
+  const cluster = forTest(await startCluster({ masters: 3 }));
+  const [first, full] = cluster.nodes as [RedisServer, RedisServer];
+  await full.call("CONFIG", "SET", "maxmemory", "1");
+  const { code, findings } = await examine(first.url, "--cluster");
+  expect(code).toBe(1);
+  const named = new RegExp(`\\(on ${full.host}:${full.port}\\)$`);
+  for (const checked of ["memory", "rights"]) {
+    const ill = findings.filter(({ what, level }) => what === checked && level === "bad");
+    expect(ill).toEqual([expect.objectContaining({ finding: expect.stringMatching(named) })]);
+  }
+  expect(findings.find(({ what, level }) => what === "memory" && level === "bad")?.finding).toMatch(
+    /^noeviction, \d+ bytes used of 1 /,
+  );
+});
+
 test("a server that refuses to write is bad", async () => {
   const refusing = await startRedis({ args: ["--min-replicas-to-write", "2"] });
   stops.push(() => refusing.stop());

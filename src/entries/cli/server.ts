@@ -8,6 +8,8 @@ export interface Server extends RedisConnection {
   readonly isCluster?: boolean;
   /** Of a cluster only. */
   nodes?(role: "master"): Server[];
+  /** Of a cluster only: the nodes of each slot, as `host:port`, the master first. */
+  readonly slots?: readonly (readonly string[] | undefined)[];
   call(command: string, ...args: string[]): Promise<unknown>;
   duplicate(): Server;
   subscribe(channel: string): Promise<unknown>;

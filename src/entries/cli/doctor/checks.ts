@@ -40,6 +40,18 @@ async function memory({ facts }: Patient): Promise<Finding> {
     await facts.count("maxmemory"),
   ];
   const evicts = policy !== "noeviction";
+  if (!evicts && most > 0) {
+    // As Redis counts, by fields of INFO: buffers for replicas and for the append-only file are not what fills it.
+    const used = (await facts.count("used_memory")) - (await facts.count("mem_not_counted_for_evict"));
+    if (used > most) {
+      const finding = `noeviction, ${used} bytes used of ${most}`;
+      return bad(
+        finding,
+        "Redis refuses to write",
+        "raise maxmemory, or find out what fills it (redis-cli --bigkeys)",
+      );
+    }
+  }
   if (!evicts) return good(most ? `noeviction, of ${most} bytes` : "noeviction, without a limit");
   return {
     level: "poor",

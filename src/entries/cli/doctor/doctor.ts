@@ -19,7 +19,8 @@ export const doctor: Command = {
   summary: "whether this Redis is fit for locks: each finding with its why and its cure",
   details: [
     "good; note: to know; poor: locks can get lost by it; bad: they do not work. The exit code is 1 if anything is poor or bad.",
-    "It takes and gives back a lock of a name of its own behind the prefix, and changes nothing else.",
+    "It takes and gives back a lock of a name of its own behind the prefix, on a cluster one on each master, and changes nothing",
+    "else.",
   ],
   words: { least: 0, most: 0 },
   act: async ({ connect, terminal, options }) => {
