@@ -6,11 +6,13 @@ import type { Server } from "../server.js";
 import { type Style, spell } from "../terminal.js";
 import { CHECKS } from "./checks.js";
 import { Facts } from "./facts.js";
-import { type Check, type Finding, type Level, note, type Patient } from "./finding.js";
+import { type Check, type Finding, type Level, note, type Patient, timeOfPing } from "./finding.js";
 
 const SOON = 1_000;
 /** Milliseconds for one check; longer than the calls of the library take to tell that Redis is silent. */
 const LONGEST = 5_000;
+/** And as much as so many answers take: a check asks up to half as often, one after the other. */
+const ANSWERS = 40;
 const STYLES: Readonly<Record<Level, Style>> = { good: "green", note: "dim", poor: "yellow", bad: "red" };
 
 export const doctor: Command = {
@@ -39,6 +41,13 @@ export const doctor: Command = {
         if (!(await within(SOON, answers))) throw error;
         return isLockError(error, "UNSUPPORTED");
       });
+    const longest =
+      LONGEST +
+      ANSWERS *
+        ((await within(
+          LONGEST,
+          timeOfPing(server).catch(() => 0),
+        )) ?? 0);
     const prefix = String(options.prefix ?? "");
     const patients = mastersOf(server).map(
       (master): Patient => ({ client, server, facts: new Facts(master), isRefused, prefix }),
@@ -47,7 +56,7 @@ export const doctor: Command = {
     const findings: object[] = [];
     for (const [what, check, ofEach] of CHECKS) {
       const results = await Promise.all(
-        (ofEach ? patients : patients.slice(0, 1)).map((each) => run(check, each)),
+        (ofEach ? patients : patients.slice(0, 1)).map((each) => run(check, each, longest)),
       );
       for (const { level, finding, why, cure } of distinct(results)) {
         if (level === "poor" || level === "bad") isWell = false;
@@ -73,11 +82,11 @@ interface Result extends Finding {
   readonly on: string;
 }
 
-async function run(check: Check, patient: Patient): Promise<Result> {
-  const found = await within(LONGEST, check(patient)).catch((error: Error) =>
+async function run(check: Check, patient: Patient, longest: number): Promise<Result> {
+  const found = await within(longest, check(patient)).catch((error: Error) =>
     note(`cannot be found out: ${error.message}`),
   );
-  return { ...(found ?? note(`no answer within ${spell(LONGEST)}`)), on: patient.facts.address };
+  return { ...(found ?? note(`no answer within ${spell(longest)}`)), on: patient.facts.address };
 }
 
 /** A finding that all servers share is told once; where they differ, each finding names its servers. */

@@ -1,4 +1,5 @@
 /** What a check of `holdfast doctor` is given, and what it finds. */
+import { monotonic } from "../../../base/platform.js";
 import type { LockClient } from "../../../index.js";
 import type { Server } from "../server.js";
 import type { Facts } from "./facts.js";
@@ -34,3 +35,10 @@ export const bad = (finding: string, why: string, cure: string): Finding => ({
   why,
   cure,
 });
+
+/** How many milliseconds it takes until a PING is answered. */
+export async function timeOfPing(server: Server): Promise<number> {
+  const begun = monotonic();
+  await server.call("PING");
+  return monotonic() - begun;
+}
