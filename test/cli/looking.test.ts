@@ -254,6 +254,85 @@ test("deadlocks: two owners that wait for each other, in two processes", async (
   await Promise.all([one.unlock(), two.unlock()]);
 });
 
+test("deadlocks: a fork that waits for what the run around it holds, and no runs that take turns", async () => {
+  const client = site.client({ label: "A" });
+  const [a, b] = [client.getLock("turns a"), client.getLock("turns b")];
+  const ending = new AbortController();
+  const { signal } = ending;
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const work = () => ended;
+  const turns = a.run(() => b.run(() => Promise.all([a.run(work), a.run(work), b.run(work), b.run(work)])));
+  const waiters = async () => JSON.parse((await site.main("waiters", "--json")).out) as unknown[];
+  await until("both wait for their turns", async () => (await waiters()).length === 2);
+  expect(await site.main("deadlocks")).toMatchObject({ code: 0, out: "There is none.\n" });
+  const forks = ["fork", "read fork"].map((name) => {
+    const lock = name === "fork" ? client.getLock(name) : client.getReadWriteLock(name).readLock();
+    const wanted = name === "fork" ? lock : client.getReadWriteLock(name).writeLock();
+    return lock.run(() => client.scope(() => wanted.run(() => {}, { signal }))).catch(() => undefined);
+  });
+  // What clients tell is some seconds old.
+  await until("it is seen", async () => {
+    const circles = JSON.parse((await site.main("deadlocks", "--json")).out) as Edge[][];
+    return circles.length === 2;
+  });
+  const { out, code } = await site.main("deadlocks");
+  expect(code).toBe(1);
+  for (const name of ["fork", "read fork"])
+    expect(out).toMatch(new RegExp(`^${name} → ${name}\n {2}waits for ${name}: A .*, holds ${name}$`, "m"));
+  ending.abort();
+  end();
+  await Promise.all([turns, ...forks]);
+});
+
+const CLIENT = { id: "c", label: "A", host: "web-3", pid: 812 };
+
+/** A lock by its holders, of one client; `+`: the client has told of that hold. */
+function heldBy(name: string, holders: readonly string[], waiting: LockInfo["waiting"]): LockInfo {
+  const info = holders.map((told) => {
+    const since = told.endsWith("+") ? new Date(0) : null;
+    return { ownerId: told.replace("+", ""), count: 1, ttl: 1, client: CLIENT, since };
+  });
+  return { name, kind: "lock", holders: info, waiters: [], waiting, ttl: 1 };
+}
+
+const waiterOf = (ownerId: string, ...holds: string[]) => ({ ownerId, client: CLIENT, since: null, holds });
+
+test.each<[string, LockInfo[], string[]]>([
+  [
+    "an owner that takes turns with itself waits for no other",
+    [heldBy("a", ["c:1+"], [waiterOf("c:1", "a", "b")]), heldBy("b", ["c:2+"], [waiterOf("c:2", "b", "a")])],
+    [],
+  ],
+  ["a fork waits for its own run", [heldBy("a", ["c:1+"], [waiterOf("c:9", "a")])], ["a>a"]],
+  [
+    "a fork of a fork, behind a chain",
+    [heldBy("x", ["d:1"], []), heldBy("a", ["c:1+"], [waiterOf("c:9", "x", "a")])],
+    ["a>a"],
+  ],
+  ["of several readers one may be its own", [heldBy("a", ["c:1+", "c:2+"], [waiterOf("c:9", "a")])], []],
+  ["a hold that is over, and the next one of that owner", [heldBy("a", ["c:2"], [waiterOf("c:1", "a")])], []],
+  [
+    "holds that are over, of an owner that takes turns",
+    [heldBy("a", ["c:3"], [waiterOf("c:1", "a", "b")]), heldBy("b", ["c:4"], [waiterOf("c:2", "b", "a")])],
+    [],
+  ],
+  [
+    "a fork and another reader, who waits for what the fork's run holds",
+    [
+      heldBy("a", ["c:1+", "d:1+"], [waiterOf("c:9", "a", "b")]),
+      heldBy("b", ["c:2+"], [waiterOf("d:2", "a")]),
+    ],
+    ["b>a a>b"],
+  ],
+])("the circles of owners: %s", (_, locks, circles) => {
+  const found = circlesOf(locks).map((circle) => circle.map(({ held, wanted }) => `${held}>${wanted}`));
+  const sorted = (texts: readonly string[]) => texts.map((text) => text.split(" ").sort()).sort();
+  expect(sorted(found.map((edges) => edges.join(" ")))).toEqual(sorted(circles));
+});
+
 /** Locks whose waiters hold others, from edges `held>wanted`. */
 function graph(...edges: string[]): LockInfo[] {
   const names = new Set(edges.flatMap((edge) => edge.split(">")));

@@ -49,11 +49,10 @@ export const deadlocks: Command = {
 export function circlesOf(locks: readonly LockInfo[]): Edge[][] {
   const holdersOf = new Map(locks.map(({ name, holders }) => [name, holders]));
   const edges = new Map<string, Edge[]>();
-  for (const { name: wanted, waiting } of locks) {
+  for (const lock of locks) {
+    const { name: wanted, waiting } = lock;
     for (const waiter of waiting) {
-      for (const held of waiter.holds) {
-        // A call for a lock that its owner holds already waits for other owners, not for its own.
-        if (held === wanted) continue;
+      for (const held of heldWhile(waiter, lock)) {
         const callSites = callSitesOf(holdersOf.get(held) ?? [], waiter);
         edges.set(held, [...(edges.get(held) ?? []), { held, wanted, waiter, callSites }]);
       }
@@ -68,6 +67,21 @@ export function circlesOf(locks: readonly LockInfo[]): Edge[][] {
     }
   }
   return circles;
+}
+
+/** What a waiter of the lock keeps from others meanwhile; the lock itself, if the waiter waits for itself. */
+function heldWhile(
+  { ownerId: own, client, holds }: WaiterInfo,
+  { name, holders }: LockInfo,
+): readonly string[] {
+  // Its owner has the lock: it waits for its turn behind other runs of that owner, and those are no other owner's.
+  if (holders.some(({ ownerId }) => ownerId === own)) return [];
+  if (!holds.includes(name)) return holds;
+  // A run or scope around it has the lock, so it waits for itself. But a hold that its client has not told of is younger
+  // than all that the client told: the one that counted then is over, and may have been that of the waiter's own owner.
+  const isTold = holders.some((holder) => holder.client?.id === client?.id && holder.since !== null);
+  if (!isTold) return [];
+  return holders.length === 1 ? holds : holds.filter((held) => held !== name);
 }
 
 function callSitesOf(holders: readonly HolderInfo[], { client: its }: WaiterInfo): string[] {
