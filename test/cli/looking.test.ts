@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { Writable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { circlesOf, type Edge } from "../../src/entries/cli/deadlocks.js";
+import { changesOf } from "../../src/entries/cli/get.js";
 import { Terminal } from "../../src/entries/cli/terminal.js";
 import type { Hold, LockInfo } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
@@ -178,6 +179,44 @@ test("watch tells grants, waits, releases and lapses as they happen", async () =
   await watching.says(new RegExp(`granted +.*${next.ownerId}[^]*(lapsed|released)[^]*free`));
   watching.child.kill("SIGINT");
   expect((await watching.ended).code).toBe(130);
+});
+
+test("watch tells that a lease ran out", async () => {
+  const watching = site.start("watch", "ran out", "--every", "100ms", "--json");
+  await watching.says(/free/);
+  const ends = () => [...watching.out.matchAll(/"what":"(lapsed|released)"/g)].map(([, what]) => what);
+  let next = 1;
+  await until("leases have run out", async () => {
+    if (ends().length >= 3) return true;
+    if (Number(await site.server.call("EXISTS", "ran out")) === 0) {
+      await site.server.call("HSET", "ran out", `b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:${next++}`, "1");
+      await site.server.call("PEXPIRE", "ran out", "1000");
+    }
+    return false;
+  });
+  expect(ends()).not.toContain("released");
+  watching.child.kill("SIGINT");
+  await watching.ended;
+});
+
+test.each<[string, { ttl: number; longest?: number; elapsed: number }]>([
+  ["lapsed", { ttl: 150, elapsed: 200 }],
+  ["lapsed", { ttl: 200, elapsed: 200 }],
+  // The holder's own deadline is the earlier, the longer its lease is.
+  ["lapsed", { ttl: 700, longest: 60_000, elapsed: 200 }],
+  ["released", { ttl: 900, longest: 60_000, elapsed: 200 }],
+  ["released", { ttl: 700, elapsed: 200 }],
+  ["released", { ttl: 20_100, longest: 30_000, elapsed: 200 }],
+  ["released", { ttl: -1, elapsed: 200 }],
+])("a hold that is gone counts as %s: %j", (what, { ttl, longest = ttl, elapsed }) => {
+  const holders = [{ ownerId: "c:1", count: 1, ttl, client: null, since: null }];
+  const info: LockInfo = { name: "a", kind: "lock", holders, waiters: [], waiting: [], ttl };
+  const before = { begun: 1_000, ended: 1_010, info, longest: new Map([["c:1", longest]]) };
+  const now = { begun: 990 + elapsed, ended: 1_000 + elapsed, info: null, longest: new Map() };
+  expect(changesOf(before, now)).toEqual([
+    { what, who: "c:1" },
+    { what: "free", who: "" },
+  ]);
 });
 
 test("watch --every may be weeks: it looks once, and Node has nothing to warn of", async () => {

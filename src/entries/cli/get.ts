@@ -1,5 +1,5 @@
 /** `holdfast get`, `watch` and `unlock`: one lock. */
-import { wallTime } from "../../base/platform.js";
+import { monotonic, wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
 import { force, hasOthers } from "../inspector/force.js";
 import { type Command, EXIT, type Task, UsageError } from "./command.js";
@@ -28,7 +28,10 @@ export const watch: Command = {
   name: "watch",
   usage: "<name>",
   summary: "what becomes of one lock, line by line, until Ctrl-C",
-  details: ["It looks again and again: what is shorter than the time between two looks is not seen."],
+  details: [
+    "It looks again and again: what is shorter than the time between two looks is not seen. A hold that is gone was released if",
+    "its lease cannot be over yet; else it counts as lapsed.",
+  ],
   options: { every: { ...EVERY, help: "between two looks; 200ms by default, 100ms at least" } },
   words: ONE,
   act: async (task) => {
@@ -36,10 +39,11 @@ export const watch: Command = {
     const every = intervalOf({ ...task, options: { every: "200ms", ...task.options } });
     let before: Seen | undefined;
     return lookAgain(task, every, async () => {
-      const now: Seen = { at: wallTime(), info: await inspect(task) };
+      const at = new Date(wallTime());
+      const now = await lookAt(task, before);
       for (const change of changesOf(before, now)) {
-        terminal.json({ at: new Date(now.at), ...change });
-        terminal.say(`${new Date(now.at).toISOString()}  ${change.what.padEnd(9)}  ${change.who}`);
+        terminal.json({ at, ...change });
+        terminal.say(`${at.toISOString()}  ${change.what.padEnd(9)}  ${change.who}`);
       }
       before = now;
     });
@@ -89,29 +93,45 @@ async function agrees({ options, terminal }: Task): Promise<boolean> {
   return /^y(es)?$/i.test((await terminal.ask("Take it away? [y/N] ")).trim());
 }
 
-interface Seen {
-  readonly at: number;
+/** One look at a lock. */
+export interface Seen {
+  /** Monotonic milliseconds, before and after the answer. */
+  readonly begun: number;
+  readonly ended: number;
   readonly info: LockInfo | null;
+  /** The longest TTL that each holder was seen with, by its owner id. */
+  readonly longest: ReadonlyMap<string, number>;
 }
 
-interface Change {
+async function lookAt(task: Task, before: Seen | undefined): Promise<Seen> {
+  const begun = monotonic();
+  const info = await inspect(task);
+  const holders = info?.holders ?? [];
+  const longest = holders.map(
+    ({ ownerId: id, ttl }) => [id, Math.max(ttl, before?.longest.get(id) ?? 0)] as const,
+  );
+  return { begun, ended: monotonic(), info, longest: new Map(longest) };
+}
+
+export interface Change {
   readonly what: "free" | "granted" | "released" | "lapsed" | "waits" | "left";
   readonly who: string;
 }
 
-/** Milliseconds by which the end of a lease is uncertain between two looks. */
-const CLOSE = 50;
+/** A holder's own clock ends a lease of `ms` earlier than Redis does, by this and the way of the command. */
+const early = (ms: number): number => 0.01 * ms + 50;
 
 /** What has happened between two looks. */
-function changesOf(before: Seen | undefined, now: Seen): Change[] {
+export function changesOf(before: Seen | undefined, now: Seen): Change[] {
   if (!before && !now.info) return [{ what: "free", who: "" }];
   const changes: Change[] = [];
   const [old, present] = [peopleOf(before?.info), peopleOf(now.info)];
-  const elapsed = before ? now.at - before.at : 0;
+  const elapsed = before ? now.ended - before.begun : 0;
   for (const [id, { who, ttl }] of old.holders) {
     if (present.holders.has(id)) continue;
-    // The lease that was seen is over by now: its hold counts as lapsed, though it may have been given back before.
-    changes.push({ what: ttl + CLOSE < elapsed ? "lapsed" : "released", who });
+    // If the lease can be over by now, nothing tells whether the hold was given back before, and it counts as lapsed.
+    const isOver = ttl >= 0 && ttl <= elapsed + early(before?.longest.get(id) ?? ttl);
+    changes.push({ what: isOver ? "lapsed" : "released", who });
   }
   for (const [id, who] of old.waiters)
     if (!present.waiters.has(id) && !present.holders.has(id)) changes.push({ what: "left", who });
