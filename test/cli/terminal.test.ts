@@ -75,6 +75,19 @@ test("unlock shows who would lose it, asks, and does what was said", async () =>
   await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
 });
 
+test.each([
+  ["with --json", (words: string) => `${words} --json`, /^\{"unlocked":true\}$/m],
+  ["whose output goes to a file", (words: string) => `sh -c '"$0" "$@" > /dev/null' ${words}`, /\[y\/N\]/],
+])("unlock %s shows who would lose it where it asks", async (name, of, also) => {
+  const hold = await site.client({ label: "orders-2" }).getLock(name).lock();
+  const { running, shown } = startAtTerminal(of(`'${process.execPath}' '${PROGRAM}' unlock '${name}'`));
+  await until("it asks", () => /\[y\/N\]/.test(shown()));
+  expect(shown()).toMatch(new RegExp(`● .*${hold.ownerId}[^]*\\[y/N\\]`));
+  running.child.stdin?.end("y\n");
+  expect((await running).stdout.replaceAll("\r", "")).toMatch(also);
+  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+});
+
 test("unlock takes a lock from nobody but those whom it has shown", async () => {
   const lock = site.client().getLock("handed on");
   const shown = await lock.lock();

@@ -68,8 +68,7 @@ export const unlock: Command = {
         `${info.name} is a ${info.kind}, and no lock: give back what is out, or count it down`,
       );
     }
-    if (info) show(terminal, info, wallTime());
-    const agreed = info !== null && (await agrees(task));
+    const agreed = info !== null && (await agrees(task, info));
     const shown = info?.holders.map(({ ownerId }) => ownerId) ?? [];
     // The question may have stood for long.
     const isMeant = agreed && (options.yes === true || !hasOthers(await inspect(task), shown));
@@ -86,10 +85,16 @@ function inspect({ connect, words: [name = ""] }: Task): Promise<LockInfo | null
   return connect().client.inspect(name, { kinds: "all" });
 }
 
-async function agrees({ options, terminal }: Task): Promise<boolean> {
-  if (options.yes === true) return true;
+/** Shows who would lose the lock, and asks, unless told not to. */
+async function agrees({ options, terminal }: Task, info: LockInfo): Promise<boolean> {
+  if (options.yes === true) {
+    show(terminal, info, wallTime());
+    return true;
+  }
   if (!terminal.streams.stdin.isTTY)
     throw new UsageError("unlock asks first: use --yes where nobody can answer");
+  // Whoever answers has to see it, also with --json, and while stdout is a file.
+  show(terminal.onStderr, info, wallTime());
   return /^y(es)?$/i.test((await terminal.ask("Take it away? [y/N] ")).trim());
 }
 

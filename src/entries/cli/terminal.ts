@@ -16,11 +16,13 @@ export class Terminal {
   readonly streams: Streams;
   /** True if only JSON goes to stdout. */
   readonly isJson: boolean;
+  readonly #environment: NodeJS.ProcessEnv;
   readonly #hasColours: boolean;
 
   constructor(streams: Streams, isJson: boolean, environment: NodeJS.ProcessEnv) {
     this.streams = streams;
     this.isJson = isJson;
+    this.#environment = environment;
     this.#hasColours = streams.stdout.isTTY === true && !environment.NO_COLOR && environment.TERM !== "dumb";
   }
 
@@ -63,6 +65,12 @@ export class Terminal {
       const line = row.map((cell, k) => (k < row.length - 1 ? cell.padEnd(widths[k] ?? 0) : cell)).join("  ");
       this.say(line, ...(i === 0 ? (["dim"] as const) : []));
     }
+  }
+
+  /** Says to the same person, on stderr, what a question is about: that is where {@link ask} asks, wherever stdout leads. */
+  get onStderr(): Terminal {
+    const { stdin, stderr } = this.streams;
+    return new Terminal({ stdin, stdout: stderr, stderr }, false, this.#environment);
   }
 
   /** Asks a person; resolves with "" where nobody sits. */
