@@ -114,6 +114,23 @@ test("a signal ends it while it asks", async () => {
 });
 
 test.each([
+  ["Ctrl-C", "\u0003", 130],
+  ["Ctrl-\\", "\u001c", 131],
+])("%s ends it while it asks, as the signal does", async (key, typed, code) => {
+  const hold = await site.client().getLock(`left by ${key}`).lock();
+  const { running, shown } = startAtTerminal(
+    `ulimit -c 0; exec '${process.execPath}' '${PROGRAM}' unlock 'left by ${key}' --json`,
+  );
+  const ended = running.then(() => 0).catch((error: { code: number }) => error.code);
+  await until("it asks", () => /\[y\/N\]/.test(shown()));
+  running.child.stdin?.write(typed);
+  expect(await ended).toBe(code);
+  expect(shown()).not.toContain("unlocked");
+  expect(hold.isHeld).toBe(true);
+  await hold.unlock();
+});
+
+test.each([
   ["the terminal", "Ctrl-C", "\u0003", "exec "],
   // The shell hears the key too. Some shells end of it, whatever the command does.
   ["a pipe", "Ctrl-C", "\u0003", "trap : INT; true | "],

@@ -77,7 +77,9 @@ export class Terminal {
   async ask(question: string): Promise<string> {
     const { createInterface } = await import("node:readline/promises");
     const { stdin, stderr } = this.streams;
-    const dialogue = createInterface({ input: stdin, output: stderr });
+    // The terminal edits the line itself, and makes signals of Ctrl-C and Ctrl-\ as everywhere else; readline would take
+    // them for an answer.
+    const dialogue = createInterface({ input: stdin, output: stderr, terminal: false });
     try {
       // At the end of the input there is no answer.
       const ended = new Promise<string>((resolve) => dialogue.once("close", () => resolve("")));
