@@ -68,8 +68,8 @@ export class CommandRunner implements CommandHost {
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isCluster(connection);
     this.limit = new SharedTimeout(clock, options.commandTimeout, options.outside);
-    this.#trouble = new Trouble(connection);
     this.servers = new Servers(connection, clock, options.commandTimeout);
+    this.#trouble = new Trouble(connection, (address) => this.servers.answersOf(address));
     this.sender = new Sender(connection, options.legacyServer);
     this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
     const away = () => this.servers.away;

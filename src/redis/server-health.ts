@@ -11,6 +11,8 @@ export class ServerHealth {
   #unanswered = 0;
   /** Monotonic milliseconds: when it answered last, or began to owe an answer. */
   #silentSince = 0;
+  /** How often it has given an answer that can be used. */
+  answers = 0;
   /** The last call was given up without an answer. */
   #gaveUp = false;
   /** Why the server refused a command, if it has given no usable answer since. */
@@ -54,6 +56,7 @@ export class ServerHealth {
 
   /** The server has given an answer that can be used. */
   answered(): void {
+    this.answers++;
     this.#gaveUp = false;
     this.refusal = undefined;
     this.#silentSince = this.#clock.mono();

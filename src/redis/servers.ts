@@ -31,6 +31,11 @@ export class Servers {
     return !this.connected || (owing.length > 0 && owing.every(({ away }) => away));
   }
 
+  /** How many answers the server at this address has given. */
+  answersOf(address: string): number {
+    return this.#servers.get(address)?.answers ?? 0;
+  }
+
   /** What a server that owes an answer said instead. */
   get refusal(): Error | undefined {
     for (const { owesAnswer, refusal } of this.#servers.values()) if (owesAnswer && refusal) return refusal;

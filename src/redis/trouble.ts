@@ -1,4 +1,7 @@
-/** Remembers what is wrong with a connection, as the cause of the errors of calls that got no answer. */
+/**
+ * Remembers what is wrong with a connection, as the cause of the errors of calls that got no answer. A cluster stays ready
+ * when it loses a node, so the trouble of a node is over with its next answer.
+ */
 import { errorMonitor } from "node:events";
 import { addressOf, type Connection, isCluster } from "./connection.js";
 import { onEvents } from "./connection-events.js";
@@ -6,12 +9,17 @@ import { scrubbed } from "./failures.js";
 
 export class Trouble {
   readonly #connection: Connection;
+  /** How many answers the server at this address has given. */
+  readonly #answersOf: (address: string) => number;
   /** The last error of the connection; undefined once it is ready again. */
   #last: Error | undefined;
+  /** The node that {@link #last} is about, and how many answers it had given before. */
+  #node: { readonly address: string; readonly answers: number } | undefined;
   readonly #stopListening: readonly (() => void)[];
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, answersOf: (address: string) => number) {
     this.#connection = connection;
+    this.#answersOf = answersOf;
     const ready = () => {
       this.#last = undefined;
     };
@@ -20,13 +28,19 @@ export class Trouble {
       onEvents(connection, [errorMonitor], (error) => this.#blame(error)),
       // An error that nobody listens to is not emitted, but the socket remembers why it was closed.
       onEvents(connection, ["close"], () => this.#blame(connection.stream?.errored)),
-      onEvents(connection, ["node error"], (error, address) => this.#blame(error, String(address))),
+      onEvents(connection, ["node error"], (error, at) => {
+        const address = String(at);
+        this.#blame(error, address);
+        this.#node = { address, answers: answersOf(address) };
+      }),
       onEvents(connection, ["ready"], ready),
     ];
   }
 
   /** Why a call got no usable answer. `refusal`: what the server said to the last one, if it said something. */
   cause(refusal: Error | undefined): Error {
+    const node = this.#node;
+    if (node && this.#answersOf(node.address) > node.answers) this.#last = this.#node = undefined;
     const known = this.#last ?? refusal;
     if (known) return known;
     const { status } = this.#connection;
@@ -49,6 +63,7 @@ export class Trouble {
 
   #blame(error: unknown, where: string = this.#where): void {
     if (!(error instanceof Error)) return;
+    this.#node = undefined;
     const known = scrubbed(error);
     if (!known.message.includes(where)) known.message = `${where}: ${known.message}`;
     const { code } = error as NodeJS.ErrnoException;

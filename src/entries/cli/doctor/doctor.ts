@@ -41,13 +41,8 @@ export const doctor: Command = {
         if (!(await within(SOON, answers))) throw error;
         return isLockError(error, "UNSUPPORTED");
       });
-    const longest =
-      LONGEST +
-      ANSWERS *
-        ((await within(
-          LONGEST,
-          timeOfPing(server).catch(() => 0),
-        )) ?? 0);
+    const ping = timeOfPing(server).catch(() => 0);
+    const longest = LONGEST + ANSWERS * ((await within(LONGEST, ping)) ?? 0);
     const prefix = String(options.prefix ?? "");
     const patients = mastersOf(server).map(
       (master): Patient => ({ client, server, facts: new Facts(master), isRefused, prefix }),
