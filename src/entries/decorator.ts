@@ -38,7 +38,7 @@ export type NamedBy<A extends unknown[], T> = T extends (...args: infer P) => un
 
 /** Decorates a method, as a standard or as an experimental decorator, as the compiler asks for it. */
 export interface LockedDecorator<A extends unknown[]> {
-  <T extends AsyncMethod>(method: T, context: ClassMethodDecoratorContext & NamedBy<A, T>): T;
+  <T extends AsyncMethod, This>(method: T, context: ClassMethodDecoratorContext<This> & NamedBy<A, T>): T;
   <T extends AsyncMethod>(
     target: object,
     key: string | symbol,

@@ -58,6 +58,20 @@ export class Accepted {
 
   @locked<[id: string]>(client, (id) => id)
   async explicit(_id: string): Promise<void> {}
+
+  @locked(client, (id: string) => id)
+  async withThis(this: Accepted, _id: string): Promise<void> {}
+
+  @locked(client, "text")
+  async withWiderThis(this: { readonly shop: string }): Promise<void> {}
+
+  @locked(client, () => "none")
+  static async ofClass(this: typeof Accepted): Promise<void> {}
+}
+
+type Sell = (id: string) => Promise<void>;
+export function byHand(method: Sell, context: ClassMethodDecoratorContext): Sell {
+  return locked(client, (id: string) => id)(method, context);
 }
 
 export class Refused {
@@ -80,6 +94,22 @@ export class Refused {
   // @ts-expect-error: it has others
   @locked(client, (...ids: string[]) => ids.join())
   async others(_pieces: number): Promise<void> {}
+
+  // @ts-expect-error: it may be called with a number
+  @locked(client, (id: string) => id.toUpperCase())
+  async narrowerWithThis(this: Refused, _id: string | number): Promise<void> {}
+
+  // @ts-expect-error: it is not asynchronous
+  @locked(client, "text")
+  synchronous(): void {}
+
+  // @ts-expect-error: it is not asynchronous
+  @locked(client, "text")
+  synchronousWithThis(this: Refused): void {}
+
+  // @ts-expect-error: it is no method
+  @locked(client, "text")
+  field = 1;
 }
 
 const target = {};
