@@ -75,11 +75,17 @@ export class LockModule implements OnApplicationShutdown {
 Module({})(LockModule);
 InjectLockClient()(LockModule, undefined, 0);
 
+/** Under this token each module has a number of its own. */
+const MODULE_NUMBER = Symbol("holdfast.module");
+let modules = 0;
+
 function moduleOf(isGlobal: boolean, provider: Omit<FactoryProvider<LockClient>, "provide">): DynamicModule {
+  // Nest 10 takes dynamic modules that read the same for one module, and of functions it reads the source text only.
+  const number = { provide: MODULE_NUMBER, useValue: ++modules };
   return {
     module: LockModule,
     global: isGlobal,
-    providers: [{ provide: LockClient, ...provider }],
+    providers: [{ provide: LockClient, ...provider }, number],
     exports: [LockClient],
   };
 }

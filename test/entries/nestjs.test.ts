@@ -1,5 +1,6 @@
 /** The module for Nest, in real applications. */
 import { Logger } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
 import { expect, onTestFinished, test, vi } from "vitest";
 import * as nestjs from "../../src/entries/nestjs.js";
 import { LockClient, LockLostError, LockTimeoutError } from "../../src/index.js";
@@ -100,6 +101,32 @@ test("applications in one process do not meet; the client ends with its applicat
   await second.shop.sell();
   expect(await redis.ping()).toBe("PONG");
 });
+
+test.each(["forRoot", "forRootAsync"] as const)(
+  "modules of %s that differ by values alone have a client each, also where Nest compares modules by their text as Nest 10 does",
+  async (how) => {
+    const moduleWith = (label: string) => {
+      const options = { redis: server.url, label, ...UNHURRIED };
+      return how === "forRoot"
+        ? nestjs.LockModule.forRoot(options)
+        : nestjs.LockModule.forRootAsync({ useFactory: () => options });
+    };
+    const labels = ["orders", "stock"];
+    const parts = labels.map((label) => ({
+      module: class {},
+      imports: [moduleWith(label)],
+      providers: [{ provide: label, useFactory: (client: LockClient) => client, inject: [LockClient] }],
+    }));
+    class AppModule {}
+    const app = await NestFactory.createApplicationContext(
+      { module: AppModule, imports: parts },
+      { logger: false, moduleIdGeneratorAlgorithm: "deep-hash" },
+    );
+    onTestFinished(() => app.close());
+    const clientOf = (label: string) => app.get<LockClient>(label, { strict: false });
+    expect(labels.map((label) => clientOf(label).label)).toEqual(labels);
+  },
+);
 
 /** An application without HTTP, and a rival that has its lock. */
 async function startBehindRival(startMessages: StartMessages) {
