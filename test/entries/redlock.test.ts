@@ -319,6 +319,12 @@ test("wrong arguments are told before anything is sent", async () => {
   await expect(redlock.acquire(["a"], 1.5)).rejects.toThrow(RangeError);
   await expect(redlock.acquire(["a"], undefined as never)).rejects.toThrow(TypeError);
   await expect(redlock.acquire(["a"], LONG, { retryCount: -3 })).rejects.toThrow(RangeError);
+  const tooLarge = new RangeError("redlock: driftFactor must be below 0.65");
+  expect(() => new Redlock([redis], { driftFactor: 0.65 })).toThrow(tooLarge);
+  for (const driftFactor of [0.65, 2, Number.POSITIVE_INFINITY]) {
+    await expect(redlock.acquire(["a"], LONG, { driftFactor })).rejects.toThrow(tooLarge);
+    await expect(redlock.using(["a"], LONG, { driftFactor }, async () => {})).rejects.toThrow(tooLarge);
+  }
   await expect(redlock.release({} as never)).rejects.toThrow(TypeError);
   await expect(redlock.using(["a"], 500, async () => {})).rejects.toThrow(/automaticExtensionThreshold/);
   await expect(redlock.using(["a"], 1_000, {} as never)).rejects.toThrow(/routine/);

@@ -29,6 +29,8 @@ const DEFAULTS: Settings = {
 };
 
 const FOR_EVER = -1;
+/** With a larger `driftFactor` a LockClient would lose what it renews before each renewal. */
+const LARGEST_DRIFT = 0.65;
 
 /**
  * The settings of `given`, else those of `base`.
@@ -44,6 +46,8 @@ export function checkSettings(given: Partial<Settings> | undefined, base: Settin
     if (typeof value !== "number") throw new TypeError(`redlock: ${name} must be a number`);
     if (!(value >= 0) && !(name === "retryCount" && value === FOR_EVER))
       throw new RangeError(`redlock: ${name} must be 0 or more${name === "retryCount" ? ", or -1" : ""}`);
+    if (name === "driftFactor" && value >= LARGEST_DRIFT)
+      throw new RangeError(`redlock: driftFactor must be below ${LARGEST_DRIFT}`);
     checked[name] = value;
   }
   return checked;
