@@ -1,4 +1,5 @@
 /** `steal`: the holder loses the lock, and the stealing request goes before all waiting ones. */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { createLockManager, type LockManager } from "../../src/entries/web-locks.js";
 import type { LockClient } from "../../src/index.js";
@@ -214,6 +215,22 @@ test("a process is told again and again, without more listeners each time", asyn
   await kept.release();
   await until("it does not any more", async () => (await holder()) === undefined);
   expect(warnings).toEqual([]);
+});
+
+test("a process listens outside of all requests, that which made the manager and those that hold locks", async () => {
+  const store = new AsyncLocalStorage<string>();
+  const client = scene.client();
+  const getLock = client.getLock.bind(client);
+  const seen: unknown[] = [];
+  client.getLock = (name) => {
+    if (name === noticeOf(client)) seen.push(store.getStore());
+    return getLock(name);
+  };
+  const manager = store.run("makes the manager", () => createLockManager(client));
+  const { release } = await store.run("holds", () => hold(manager, scene.name()));
+  await until("it holds its lock for notices, and waits for it", () => seen.length === 2);
+  expect(seen).toEqual([undefined, undefined]);
+  await release();
 });
 
 test("who had no answer of enough replicas listens as soon as there is one", async () => {

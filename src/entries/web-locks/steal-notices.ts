@@ -7,7 +7,7 @@
  * release wakes the waiter, which then looks after all locks that are held here. If the process dies, its notice lock
  * lapses with the others.
  */
-import { AsyncResource } from "node:async_hooks";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { clearTimeout, setTimeout } from "../../base/platform.js";
 import { isLockError, type LockClient, type LockErrorCode, type LockInfo, Owner } from "../../index.js";
 
@@ -17,6 +17,12 @@ const SHORT = 250;
 /** Errors that the next try may not meet: Redis or its replicas gave no answer in time, or the grant came too late. */
 const PASSING: readonly LockErrorCode[] = ["UNAVAILABLE", "REPLICAS", "LOCK_LOST"];
 
+/**
+ * Runs a function outside all requests: work that goes on for long must keep neither what the context of a request has,
+ * nor that of the call that made the manager. This file is loaded in neither, as a rule.
+ */
+const outside = AsyncLocalStorage.snapshot();
+
 export interface StealNoticesOptions {
   readonly client: LockClient;
   /** Looks after all locks that are held. */
@@ -25,8 +31,6 @@ export interface StealNoticesOptions {
 
 export class StealNotices {
   readonly #options: StealNoticesOptions;
-  /** The context of no request: work that goes on for long must not keep what the context of a request has. */
-  readonly #context = new AsyncResource("holdfast.steal-notices");
   /** How many locks are held. */
   #held = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -60,7 +64,7 @@ export class StealNotices {
 
   #arm(): void {
     if (this.#timer || this.#stop || this.#isOff) return;
-    this.#context.runInAsyncScope(() => {
+    outside(() => {
       this.#timer = setTimeout(() => this.#listen(), SHORT);
       this.#timer.unref();
     });
@@ -98,7 +102,7 @@ export class StealNotices {
           resolve();
         };
         signal.addEventListener("abort", end);
-        void this.#context.runInAsyncScope(() => this.#turn(stop, end));
+        void outside(() => this.#turn(stop, end));
       });
     };
     try {
