@@ -1,5 +1,7 @@
 /** Locks on clients of node-redis for one server. */
-import { describe, expect, test } from "vitest";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { LockClient, MultiLock, RedLock } from "../../src/index.js";
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
@@ -186,6 +188,19 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     const acquired = nextEvent(locks, "acquired");
     await lock.run(() => {});
     expect((await acquired).nested).toBe(false);
+    await locks.close();
+  });
+
+  test("a client that is given inside a request connects outside of it", async () => {
+    const store = new AsyncLocalStorage<string>();
+    const connection = store.run("gives it", () => fromNodeRedis(make()));
+    const locks = new LockClient(connection, UNHURRIED);
+    const seen: unknown[] = [];
+    const note = () => seen.push(store.getStore());
+    subscribe("net.client.socket", note);
+    onTestFinished(() => void unsubscribe("net.client.socket", note));
+    await locks.getLock("outside").run(() => {});
+    expect([...new Set(seen)]).toEqual([undefined]);
     await locks.close();
   });
 

@@ -20,6 +20,12 @@ const SCRIPTS = new Set(["EVAL", "EVALSHA"]);
 const REST_CHECK = 50;
 const LONGEST_WORK = 10_000;
 
+/**
+ * Runs a function outside every scope and request: a socket must keep neither that of the call that makes it, nor that
+ * in which the client was given. This file is loaded in neither, as a rule.
+ */
+const outside = AsyncLocalStorage.snapshot();
+
 /** The key, or sharded channel, that says which server of a cluster a command is for. */
 function keyOf(args: readonly string[]): string | undefined {
   const name = args[0]?.toUpperCase() ?? "";
@@ -51,8 +57,6 @@ export abstract class GivenConnection extends Emitter implements Connection {
   /** While the library connects the given client: settles as that succeeds or fails. */
   protected opening: Promise<void> | undefined;
   #isResting = false;
-  /** Runs a function outside every scope: a socket must not keep the scope of the call that makes it. */
-  readonly #outside = AsyncLocalStorage.snapshot();
 
   abstract duplicate(options?: object): Connection;
   /** Connects the given client. */
@@ -103,14 +107,14 @@ export abstract class GivenConnection extends Emitter implements Connection {
     const over = () => {
       this.opening = undefined;
     };
-    this.opening = this.#outside(() => this.open()).then(over, over);
+    this.opening = outside(() => this.open()).then(over, over);
   }
 
   /** Connects what is not connected. */
   protected start(): void {
     this.begin();
     if (this.link.status === "wait" || this.link.status === "end")
-      void this.#outside(() => this.link.connect().catch(ignore));
+      void outside(() => this.link.connect().catch(ignore));
   }
 
   #send(args: readonly string[], key: string | undefined): Promise<unknown> {
