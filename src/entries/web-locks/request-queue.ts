@@ -4,21 +4,26 @@
  *
  * A request that no other request of this process blocks tries once, so that it is soon known whether it is held or
  * waits. A request that cannot be granted yet waits at once, so that it is the successor of the hold before it.
- * Exclusive requests wait one behind the other: the client keeps their order.
+ * Exclusive requests wait one behind the other: the client keeps their order. A request that has waited once, in either
+ * queue, goes on asking when Redis gives no answer.
  */
+import { setTimeout } from "../../base/platform.js";
 import {
   type Hold,
   isLockError,
   type Lock,
   type LockClient,
-  type LockInfo,
   Owner,
   type ReadWriteLock,
 } from "../../index.js";
 import { Before } from "./before.js";
+import { forceUnlock } from "./force-unlock.js";
 import type { OpenTries } from "./open-tries.js";
 import type { WebLockRequest } from "./request.js";
 import type { StealNotices } from "./steal-notices.js";
+
+/** Milliseconds until Redis, which has given no answer, is asked again. */
+const PAUSE = 250;
 
 export interface QueueParts {
   readonly client: LockClient;
@@ -40,6 +45,8 @@ export class RequestQueue {
   readonly #parts: QueueParts;
   readonly #name: string;
   readonly #lock: ReadWriteLock;
+  /** A request has failed, and none was granted since: perhaps Redis gives no answer. */
+  #isUnsure = false;
   #isProceeding = false;
   #isDue = false;
 
@@ -74,6 +81,7 @@ export class RequestQueue {
       if (request.phase === "queued") {
         if (request.ifAvailable && before.excludes(request)) void this.#refuse(request);
         else if (before.admits(request)) this.#begin(request, before.waits);
+        else request.hasWaited = request.isPlain;
       }
       if (request.phase !== "over") before.add(request);
     }
@@ -82,8 +90,11 @@ export class RequestQueue {
   #begin(request: WebLockRequest, behind: boolean): void {
     const [holder] = this.held;
     const isTaken = holder && (holder.mode === "exclusive" || request.mode === "exclusive");
+    // A call of the client that waits ends if Redis gives no answer, and another one would come behind those that wait by
+    // then. So nobody waits behind this request until Redis has answered it.
+    const waits = behind || (isTaken && !(request.hasWaited && this.#isUnsure));
     if (request.ifAvailable && isTaken) void this.#refuse(request);
-    else if (request.isPlain && (behind || isTaken)) void request.within(() => this.#wait(request));
+    else if (request.isPlain && waits) void request.within(() => this.#wait(request));
     else {
       request.enter("trying");
       this.#parts.tries.add(request);
@@ -93,7 +104,9 @@ export class RequestQueue {
 
   async #try(request: WebLockRequest): Promise<void> {
     if ((await this.#ask(request, 0)) || request.phase === "over") return;
+    if (request.phase === "unanswered") return this.#askAgain(request);
     if (request.ifAvailable) return this.#refuse(request);
+    request.hasWaited = true;
     const work = this.#wait(request);
     // The requests behind this one may wait now, too.
     this.#proceed();
@@ -102,7 +115,13 @@ export class RequestQueue {
 
   async #wait(request: WebLockRequest): Promise<void> {
     request.enter("waiting");
-    await this.#ask(request, undefined);
+    if (!(await this.#ask(request, undefined))) await this.#askAgain(request);
+  }
+
+  /** Asks until there is an answer. In this phase no exclusive request waits behind this one. */
+  async #askAgain(request: WebLockRequest): Promise<void> {
+    do await new Promise<void>((resolve) => void setTimeout(resolve, PAUSE).unref());
+    while (request.phase === "unanswered" && !(await this.#ask(request, undefined)));
   }
 
   /** Takes the lock by force, again and again if others are faster. */
@@ -112,7 +131,7 @@ export class RequestQueue {
       let isTaken = await this.#ask(request, 0);
       while (!isTaken) {
         const [info] = await Promise.all([client.inspect(this.#name), rehearsed()]);
-        const forced = info && this.#force(info);
+        const forced = info && forceUnlock(client, info);
         // Sent right behind the release, before waiters elsewhere have heard of it.
         const asked = this.#ask(request, 0);
         await forced;
@@ -122,14 +141,6 @@ export class RequestQueue {
     } catch (error) {
       if (!request.hold) this.#fail(request, error);
     }
-  }
-
-  /** Releases the lock by force, in one command. */
-  async #force({ kind, mode }: LockInfo): Promise<void> {
-    const { client } = this.#parts;
-    // Another program may use the name for another kind of lock.
-    if (kind !== "readwrite") await client.getLock(this.#name).forceUnlock();
-    else await (mode === "read" ? this.#lock.readLock() : this.#lock.writeLock()).forceUnlock();
   }
 
   /** Ends a request that is not granted and does not wait. */
@@ -146,8 +157,8 @@ export class RequestQueue {
   }
 
   /**
-   * Asks for the lock, for at most `wait` milliseconds. Resolves with false if the request was refused, else with true
-   * when the request is over.
+   * Asks for the lock, for at most `wait` milliseconds. Resolves with false if the request was refused, or is one that
+   * waits on without an answer; else with true when the request is over.
    */
   async #ask(request: WebLockRequest, wait: number | undefined): Promise<boolean> {
     const { mode, signal } = request;
@@ -161,6 +172,10 @@ export class RequestQueue {
       this.#release(request);
     } catch (error) {
       if (wait === 0 && !request.hold && isLockError(error, "WAIT_TIMEOUT")) return false;
+      if (request.survives(error)) {
+        request.enter("unanswered");
+        return false;
+      }
       if (request.hold) this.#lose(request, error);
       else this.#fail(request, error);
     }
@@ -173,6 +188,7 @@ export class RequestQueue {
     if (request.phase === "over") return { value: undefined };
     request.hold = hold;
     request.enter("held");
+    this.#isUnsure = false;
     this.held.add(request);
     this.#parts.notices.begin();
     this.#leave(request);
@@ -198,6 +214,7 @@ export class RequestQueue {
 
   /** The request ends without a call of its callback. A lock that it has is given back by {@link #hold}. */
   #fail(request: WebLockRequest, reason: unknown): void {
+    this.#isUnsure = true;
     request.reject(reason);
     this.#leave(request);
   }

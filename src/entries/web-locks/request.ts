@@ -1,6 +1,6 @@
 /** One call of `request()`, from its place in the queue of its name to the end of its callback. */
 import { AsyncResource } from "node:async_hooks";
-import type { Hold } from "../../index.js";
+import { type Hold, isLockError } from "../../index.js";
 import type { Callback, CheckedRequest } from "./arguments.js";
 import type { Lock, LockMode } from "./types.js";
 
@@ -8,10 +8,11 @@ import type { Lock, LockMode } from "./types.js";
  * - queued: other requests of this process go first
  * - trying: Redis has been asked once, and has not answered
  * - waiting: the request waits for a lock, of this process or another
+ * - unanswered: Redis gives no answer, and is asked again
  * - held: the callback has the lock
  * - over: nobody waits for the request any more; its callback may still run
  */
-export type Phase = "queued" | "trying" | "waiting" | "held" | "over";
+export type Phase = "queued" | "trying" | "waiting" | "unanswered" | "held" | "over";
 
 /** The lock that a callback gets. */
 class WebLock implements Lock {
@@ -63,6 +64,8 @@ export class WebLockRequest {
   /** The promise that the caller gets. */
   readonly promise: Promise<unknown>;
   phase: Phase = "queued";
+  /** Redis has answered this request, or it stood behind others: from then on an outage does not end it. */
+  hasWaited: boolean = false;
   hold: Hold | undefined;
   readonly #callback: Callback;
   /** The async context of the caller: the callback runs in it, not in the context of the request that made way. */
@@ -90,6 +93,11 @@ export class WebLockRequest {
   /** True for a request that waits for its turn: it neither tries just once nor steals. */
   get isPlain(): boolean {
     return !(this.ifAvailable || this.steal);
+  }
+
+  /** Whether this error, of a try, does not end the request: it waits on. */
+  survives(error: unknown): boolean {
+    return this.hasWaited && !this.hold && this.phase !== "over" && isLockError(error, "UNAVAILABLE");
   }
 
   /** Resolves when it is known whether the request is granted at once. */
