@@ -111,6 +111,54 @@ describe("requests that come in an outage", () => {
     await granted(here, [...requests.slice(1), ...calls.slice(1)]);
     expect(order).toEqual({ request: [1, 2, 3], call: [1, 2, 3] });
   });
+
+  test.each<LockOptions>([{ ifAvailable: true }, { ifAvailable: true, mode: "shared" }, { steal: true }])(
+    "%o: each is rejected within commandTimeout, however many there are",
+    async (options) => {
+      const [here] = processes();
+      const { locks, advance, outage } = here;
+      await outage(OUTAGE);
+      const took: number[] = [];
+      let now = 0;
+      const ended: Promise<unknown>[] = [];
+      while (now < OUTAGE - LIMIT) {
+        const began = now;
+        const request = failure(locks.request(NAME, options, () => {}));
+        ended.push(
+          request.then((error) => {
+            took.push(now - began);
+            expect(error).toMatchObject({ code: "UNAVAILABLE" });
+          }),
+        );
+        await advance(1_000);
+        now += 1_000;
+      }
+      await pass(here, LIMIT);
+      await Promise.all(ended);
+      expect(Math.max(...took)).toBeLessThanOrEqual(LIMIT);
+    },
+  );
+
+  test("one behind a request with ifAvailable, or behind one that steals, is rejected only if it is such a one", async () => {
+    const [here] = processes();
+    const { locks, outage } = here;
+    await outage(OUTAGE);
+    const request = (name: string, options: LockOptions) =>
+      locks.request(name, options, (lock) => lock?.mode);
+    const made = [
+      ...[{ ifAvailable: true }, { ifAvailable: true }, {}].map((options) => request("one", options)),
+      ...[{}, { steal: true }, { steal: true }].map((options) => request("another", options)),
+    ];
+    const states = made.map(watch);
+    await pass(here, LIMIT);
+    // The first without an option has begun before the others came.
+    expect(states.map(({ outcome }) => outcome)).toEqual([
+      ...["UNAVAILABLE", "UNAVAILABLE", "pending"],
+      ...["UNAVAILABLE", "UNAVAILABLE", "UNAVAILABLE"],
+    ]);
+    await pass(here, OUTAGE);
+    expect(await made[2]).toBe("exclusive");
+  });
 });
 
 describe("a request that waits on though Redis gives no answer", () => {

@@ -215,8 +215,13 @@ export class RequestQueue {
   /** The request ends without a call of its callback. A lock that it has is given back by {@link #hold}. */
   #fail(request: WebLockRequest, reason: unknown): void {
     this.#isUnsure = true;
-    request.reject(reason);
-    this.#leave(request);
+    const at = this.pending.indexOf(request);
+    // Whether it has the lock is not known then, so those behind it that would not wait for it get no answer either.
+    const isSilence = at >= 0 && !request.isPlain && isLockError(reason, "UNAVAILABLE");
+    const behind = isSilence ? this.pending.slice(at + 1) : [];
+    const ended = [request, ...behind.filter(({ phase, isPlain }) => phase === "queued" && !isPlain)];
+    for (const each of ended) each.reject(reason);
+    for (const each of ended) this.#leave(each);
   }
 
   /** The request does not hold the lock any more. */
