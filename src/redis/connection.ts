@@ -74,6 +74,7 @@ export interface ConnectionOptions {
   readonly redisOptions?: { readonly keyPrefix?: string; readonly autoResendUnfulfilledCommands?: boolean };
   readonly autoResendUnfulfilledCommands?: boolean;
   readonly enableAutoPipelining?: boolean;
+  readonly autoPipeliningIgnoredCommands?: readonly string[];
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly sentinelUsername?: string | undefined;
@@ -167,7 +168,23 @@ export function checkConnection(value: unknown): Connection {
     // ioredis prefixes keys but not channels, so releases would be announced where nobody listens.
     throw new TypeError("redis must not use ioredis' keyPrefix; give the LockClient option `prefix` instead");
   }
+  if (isLeftWaiting(connection)) throw new TypeError(LEFT_WAITING);
   return connection;
+}
+
+const LEFT_WAITING =
+  "redis must not have enableAutoPipelining together with autoResendUnfulfilledCommands: false. After one lost reply ioredis " +
+  'sends nothing any more; set its option autoPipeliningIgnoredCommands: ["eval", "evalsha"], or one of the two off';
+
+/** Whether ioredis would keep what it is given behind a pipeline whose reply is lost, and never send it. */
+function isLeftWaiting({ options, isCluster: isOfNodes }: Connection): boolean {
+  const {
+    enableAutoPipelining,
+    autoResendUnfulfilledCommands: resends,
+    autoPipeliningIgnoredCommands = [],
+  } = options;
+  if (isOfNodes || !enableAutoPipelining || resends !== false) return false;
+  return !["eval", "evalsha"].every((command) => autoPipeliningIgnoredCommands.includes(command));
 }
 
 /** What came instead of a connection, and what to do about it. */

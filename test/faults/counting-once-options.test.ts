@@ -46,6 +46,19 @@ const rows: Record<string, Row> = {
     redis: { enableAutoPipelining: true },
     cluster: { enableAutoPipelining: true },
   },
+  "enableAutoPipelining: true, autoResendUnfulfilledCommands: false, scripts left out of the pipelines": {
+    redis: {
+      enableAutoPipelining: true,
+      autoResendUnfulfilledCommands: false,
+      autoPipeliningIgnoredCommands: ["eval", "evalsha"],
+    },
+    topologies: ["standalone"],
+  },
+  "enableAutoPipelining: true, autoResendUnfulfilledCommands: false on a cluster": {
+    redis: { autoResendUnfulfilledCommands: false },
+    cluster: { enableAutoPipelining: true },
+    topologies: ["cluster"],
+  },
   // Not on a cluster: with this option ioredis compares slot numbers as text and knows only some: see cluster.test.ts.
   "stringNumbers: true": { redis: { stringNumbers: true }, topologies: ["standalone"] },
   "no retries in the cluster client": {
