@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { RedisUnavailableError, UnsupportedServerError, WrongDataError } from "../../src/base/errors.js";
 import type { CommandRunner } from "../../src/redis/command-runner.js";
 import { lockRenew } from "../../src/scripts/generated.js";
 import { ScriptRenewer } from "../../src/watchdog/script-renewer.js";
@@ -37,4 +38,18 @@ test.each([
   const [{ late: hear }] = sent as [{ late: (reply: unknown) => void }];
   for (const reply of ["junk", null, ["1", 0, "-1"]]) hear(reply);
   expect(late).toEqual([[1, 0, -1]]);
+});
+
+test.each([
+  ["a key that its user may not use", new UnsupportedServerError("", "forbidden"), true],
+  ["a key with other data", new WrongDataError("", new Error("WRONGTYPE")), true],
+  ["a slot that moves", new RedisUnavailableError("", new Error("TRYAGAIN Multiple keys request")), true],
+  ["a server that is silent", new RedisUnavailableError("", new Error("gave no answer")), false],
+  ["a mistake", new TypeError("wrong"), false],
+])("a failure may be one key's alone: %s", (_, error, isOfOne) => {
+  const renewer = new ScriptRenewer({} as CommandRunner, 30_000, lockRenew, () => ({
+    keys: { locks: [] },
+    args: { lease: 30_000, owners: [] },
+  }));
+  expect(renewer.isOfOne(error)).toBe(isOfOne);
 });

@@ -10,8 +10,8 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const VITEST = fileURLToPath(new URL("vitest.mjs", import.meta.url));
-/** Seconds that a process may compute with a mutant: three times what all tests take without one. */
-const SECONDS = 8;
+/** Seconds that a process may compute with a mutant: three times what the tests of a folder take at most without one. */
+const SECONDS = 30;
 
 /** What the process runs: the tests, as the message that it gets tells. */
 const entryOf = (files) => `
@@ -58,7 +58,7 @@ class BundleRunner {
   }
 
   async dryRun() {
-    const outcome = await this.#run({});
+    const outcome = await this.#run({}, "unlimited");
     if (outcome.error) return { status: "error", errorMessage: outcome.error };
     const tests = outcome.results.map(({ failure, ...result }) =>
       failure ? { ...result, status: 1, failureMessage: failure } : { ...result, status: 0 },
@@ -67,7 +67,7 @@ class BundleRunner {
   }
 
   async mutantRun({ activeMutant, testFilter, hitLimit }) {
-    const outcome = await this.#run({ ids: testFilter, activeMutant: activeMutant.id, hitLimit });
+    const outcome = await this.#run({ ids: testFilter, activeMutant: activeMutant.id, hitLimit }, SECONDS);
     if (outcome.isLate || outcome.hitCount > hitLimit) return { status: "timeout" };
     // It has killed the process with itself.
     if (outcome.error) return { status: "killed", killedBy: [], failureMessage: outcome.error, nrOfTests: 0 };
@@ -82,9 +82,9 @@ class BundleRunner {
     if (this.#folder) rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #run(job) {
+  #run(job, seconds) {
     return new Promise((done, reject) => {
-      const limited = `ulimit -t ${SECONDS}; exec "$0" "$1"`;
+      const limited = `ulimit -t ${seconds}; exec "$0" "$1"`;
       const child = spawn("sh", ["-c", limited, process.execPath, this.#bundle], {
         stdio: ["ignore", "ignore", "pipe", "ipc"],
       });

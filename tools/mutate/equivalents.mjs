@@ -26,6 +26,7 @@ const EQUIVALENT = new Map([
   ),
   ...same(ORDER, "watchdog/timer-heap", "if (!below || below.dueAt >= entry.dueAt) return;", [">=", ">"]),
   ...same("a batch is never empty", "watchdog/watchdog", "renewer?.renew(batch, late).then(", ["?", ""]),
+  ...same("a batch is never empty", "watchdog/watchdog", "const renewer = first?.renewer;", ["?", ""]),
   ...same(SHORTCUT, "watchdog/timer-heap", "if (!isNew) this.#sink(entry);", ["!isNew", "true"]),
   ...same(BEGUN, "engine/acquisition", "single = false;", ["false", "true"]),
   ...same(BEGUN, "engine/acquisition", "hasWaited = false;", ["false", "true"]),
