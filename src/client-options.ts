@@ -61,6 +61,8 @@ export const INTERNALS: unique symbol = Symbol.for("holdfast.internals") as neve
 export interface Internals {
   readonly clock: Clock;
   readonly random: () => number;
+  /** The clock is the server's too, and exact: a waiter tries right at the end of a TTL. */
+  readonly exactTimers: boolean;
   /** Behave as towards a server before Redis 7: no `#!lua` line, no SPUBLISH. */
   readonly legacyServer: boolean;
   /** Called when the client is made, with a function that ends all its holds and permits for a reason. */
@@ -86,6 +88,7 @@ const DEFAULTS: CheckedOptions = {
   traceHolds: false,
   clock: systemClock,
   random: Math.random,
+  exactTimers: false,
   legacyServer: false,
   onMade: () => {},
 };

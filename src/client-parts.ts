@@ -38,8 +38,17 @@ export interface ClientParts {
 }
 
 export function makeParts(connection: Connection, options: CheckedOptions): ClientParts {
-  const { clock, commandTimeout, legacyServer, pollCap, prefix, random, warnAfter, watchdogTimeout } =
-    options;
+  const {
+    clock,
+    commandTimeout,
+    exactTimers,
+    legacyServer,
+    pollCap,
+    prefix,
+    random,
+    warnAfter,
+    watchdogTimeout,
+  } = options;
   const shardedPubSub = legacyServer ? false : options.shardedPubSub;
   const runner = new CommandRunner({
     connection,
@@ -66,7 +75,7 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     runner,
     masters: new KnownMasters(runner),
     router: new Router({ connection, clock, sharded, outside }),
-    engine: new Engine({ runner, clock, pollCap, random, stir, outside }),
+    engine: new Engine({ runner, clock, pollCap, random, exactTimers, stir, outside }),
     renewers: makeRenewers(runner, watchdogTimeout),
     events,
     stir,

@@ -32,6 +32,8 @@ export interface WaitLoopOptions {
   readonly pollCap: number;
   /** From 0 up to 1. */
   readonly random: () => number;
+  /** The clock is the server's own, and its timers fire when they are due: a waiter tries as a TTL ends. */
+  readonly exactTimers?: boolean;
   /** Called when a call begins to wait. */
   readonly stir: () => void;
   /** Runs a function outside every scope. */
@@ -199,8 +201,9 @@ export class WaitLoop {
   }
 
   #untilNextTry(ttl: number): number {
-    const { pollCap, random } = this.#options;
+    const { pollCap, random, exactTimers } = this.#options;
     if (ttl < 0) return pollCap;
+    if (exactTimers) return Math.min(pollCap, ttl);
     const jitter = random() * Math.min(ttl / 10, LONGEST_JITTER);
     return Math.min(pollCap, Math.max(SHORTEST_SLEEP, ttl + MARGIN + jitter));
   }

@@ -89,7 +89,7 @@ export function createTestClient(options: TestClientOptions = {}): TestClient {
   const onMade = (lose: (reason: LossReason) => void) => {
     loseHolds = lose;
   };
-  const internals = { [INTERNALS]: { clock: memory.clock, onMade } };
+  const internals = { [INTERNALS]: { clock: memory.clock, exactTimers: true, onMade } };
   const connection = new MemoryConnection(link, {}, true) as unknown as RedisConnection;
   const client = new LockClient(connection, { ...clientOptions, ...internals } as LockClientOptions);
   let outages = 0;

@@ -176,7 +176,7 @@ export class Scene {
   readonly #signals: AbortSignal[] = [];
   readonly #onReady = new Set<() => void>();
 
-  constructor(random: () => number = () => 0) {
+  constructor(random: () => number = () => 0, exactTimers = false) {
     const runner = {
       unavailable: (lockName: string) => new RedisUnavailableError(lockName),
       commandTimeout: COMMAND_TIMEOUT,
@@ -185,8 +185,8 @@ export class Scene {
         return () => this.#onReady.delete(callback);
       },
     };
-    const { clock } = this;
-    this.engine = new Engine({ clock, runner, pollCap: POLL_CAP, random, stir() {}, outside: (fn) => fn() });
+    const waits = { pollCap: POLL_CAP, random, exactTimers, stir() {}, outside: (fn: () => void) => fn() };
+    this.engine = new Engine({ clock: this.clock, runner, ...waits });
   }
 
   /** Starts a call. */

@@ -59,6 +59,19 @@ describe("a call that is refused", () => {
     expect(await scene.untilNextTry(call)).toBe(ms);
   });
 
+  plain.each([
+    ["right at the end of the holder's lease", 500, 500],
+    ["also if that is soon", 1, 1],
+    ["no later than the poll cap", 60_000, POLL_CAP],
+    ["at the poll cap if the lease has no end", -1, POLL_CAP],
+  ])("tries again, where the clock is the server's own, %s", async (_, ttl, ms) => {
+    const scene = new Scene(() => 0.5, true);
+    const call = await scene.waiting({}, ttl);
+    expect(await scene.untilNextTry(call)).toBe(ms);
+    await call.refuse(ttl);
+    expect(await scene.untilNextTry(call)).toBe(ms);
+  });
+
   test("tries again if a message came while it tried", async (scene) => {
     const call = await scene.waiting();
     await call.message();

@@ -1,7 +1,14 @@
 /** Locks in tests without Redis: a real client on a server in memory, whose time passes only when a test says so. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTestClient, createTestServer, type TestClient } from "../../src/entries/testing.js";
-import { type Hold, isLockError, type LossReason } from "../../src/index.js";
+import {
+  type Hold,
+  isLockError,
+  type Lock,
+  type LockClient,
+  type LossReason,
+  MultiLock,
+} from "../../src/index.js";
 
 const HOUR = 3_600_000;
 const REASONS: readonly LossReason[] = ["forced", "taken", "expired", "unreachable", "closed"];
@@ -145,6 +152,49 @@ describe("advance", () => {
     expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     expect((await waiting).isHeld).toBe(true);
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+  });
+
+  type Get = (client: LockClient) => Lock | MultiLock;
+  const lock: Get = (client) => client.getLock("job");
+  const write: Get = (client) => client.getReadWriteLock("job").writeLock();
+  const LAPSES: [what: string, held: Get, wanted: Get][] = [
+    ["a lock", lock, lock],
+    ["a fair lock", (client) => client.getFairLock("job"), (client) => client.getFairLock("job")],
+    ["a read side", write, (client) => client.getReadWriteLock("job").readLock()],
+    ["a write side", write, write],
+    ["a group", lock, (client) => new MultiLock(client.getLock("other"), client.getLock("job"))],
+  ];
+
+  test.each(LAPSES)(
+    "to the end of a dead holder's TTL gives the waiter %s then, and no sooner",
+    async (_, held, wanted) => {
+      const server = createTestServer();
+      const [a, b] = [createTestClient({ server, watchdogTimeout: 10_000 }), createTestClient({ server })];
+      await held(a.client).lock();
+      await a.outage(HOUR);
+      const waiting = wanted(b.client).lock();
+      await b.advance(9_999);
+      expect(await stateOf(waiting, b)).toBe("pending");
+      await b.advance(1);
+      expect(await stateOf(waiting, b)).toMatchObject({ isHeld: true });
+    },
+  );
+
+  test("to the end of a leased permit gives it to who waits, at the latest a millisecond later", async () => {
+    const [a, b] = pair();
+    const permits = b.client.getPermitExpirableSemaphore("permits");
+    await permits.trySetPermits(1);
+    for (const lease of [5_000, 400, 3]) {
+      // Times of the server are whole milliseconds; those of the clock need not be.
+      await b.advance(0.4);
+      const id = await a.client.getPermitExpirableSemaphore("permits").acquire({ lease });
+      const waiting = permits.acquire({ lease: HOUR });
+      await b.advance(lease + 1);
+      const next = await stateOf(waiting, b);
+      expect(next).toMatch(/^[0-9a-f]{32}$/);
+      expect(next).not.toBe(id);
+      await permits.release(next as string);
+    }
   });
 
   test("ends a wait, at its time and not before", async () => {
@@ -307,7 +357,6 @@ describe("loseAll", () => {
     const permits = client.getPermitExpirableSemaphore("permits");
     await permits.trySetPermits(1);
     const id = await permits.acquire();
-    const { MultiLock } = await import("../../src/index.js");
     const both = await new MultiLock(client.getLock("a"), client.getLock("b")).lock();
     await loseAll("unreachable");
     expect(both.signal.reason).toMatchObject({ reason: "unreachable" });
