@@ -109,8 +109,9 @@ const SWITCHES: readonly string[] = ["presence", "traceHolds"];
 
 const NAMES = [...Object.keys(LEAST), ...SWITCHES, "prefix", "shardedPubSub", "drift", "label"];
 
-export function checkClientOptions(value: unknown): CheckedOptions {
-  const given = checkOptions(value, NAMES, "LockClient");
+/** `where`: the call that got the options. */
+export function checkClientOptions(value: unknown, where = "LockClient"): CheckedOptions {
+  const given = checkOptions(value, NAMES, where);
   const internals = (value as { [INTERNALS]?: Partial<Internals> } | undefined)?.[INTERNALS];
   const checked: Record<string, unknown> = { ...DEFAULTS, ...internals };
   for (const [name, setting] of Object.entries(given)) {

@@ -2,7 +2,7 @@
  * Locks in tests, without Redis: the real client runs its real scripts on a server in memory, whose clock a test moves.
  * No real time passes, and none is needed: timers and clocks that a test framework has replaced stay out of it.
  */
-import { INTERNALS } from "../client-options.js";
+import { checkClientOptions, INTERNALS } from "../client-options.js";
 import { LockClient, type LockClientOptions, type LossReason, type RedisConnection } from "../index.js";
 import { Link } from "./testing/link.js";
 import { MemoryConnection } from "./testing/memory-connection.js";
@@ -77,6 +77,8 @@ export function createTestServer(): TestServer {
  * console.assert(!hold.isHeld);
  */
 export function createTestClient(options: TestClientOptions = {}): TestClient {
+  // What has no options of its own would be spread to none, whatever it is.
+  if (!hasOptions(options)) checkClientOptions(options, "createTestClient");
   const { server = createTestServer(), ...clientOptions } = options;
   if (!(server instanceof MemoryTestServer)) {
     throw new TypeError(
@@ -114,6 +116,10 @@ export function createTestClient(options: TestClientOptions = {}): TestClient {
     },
     settle: () => memory.settle(),
   };
+}
+
+function hasOptions(value: unknown): boolean {
+  return typeof value === "object" && !Array.isArray(value) && Object.keys(value ?? {}).length > 0;
 }
 
 function checkTime(ms: unknown, what: string, least: number): void {

@@ -91,6 +91,25 @@ describe("clients", () => {
     expect(() => createTestClient({ watchdogTimeout: 1 })).toThrow(RangeError);
   });
 
+  test.each([
+    ["1", 1],
+    ["true", true],
+    ["null", null],
+    ['"x"', "x"],
+    ["an array", []],
+    ["an array", [createTestServer()]],
+    ["a function", () => {}],
+    ["Symbol(s)", Symbol("s")],
+  ])("take no options that are %s", (what, options) => {
+    const refused = new TypeError(`createTestClient: options must be an object, not ${what}`);
+    expect(() => createTestClient(options as never)).toThrow(refused);
+  });
+
+  test("take no options that are an instance of something else", () => {
+    expect(() => createTestClient(new Map() as never)).toThrow(/not an instance of Map$/);
+    expect(() => createTestClient(createTestServer() as never)).toThrow(TypeError);
+  });
+
   test("are ready, and told apart by the server", async () => {
     const [a, b] = pair();
     await Promise.all([a.client.ready(), b.client.ready()]);
