@@ -362,13 +362,13 @@ describe("loseAll", () => {
     expect(await b.client.getLock("one").tryLock()).toMatchObject({ isHeld: true });
   });
 
-  test("makes a run reject with what it returned", async () => {
+  test.each(REASONS)("makes a run reject with what it returned, reason %s", async (reason) => {
     const { client, loseAll } = createTestClient();
     const run = client.getLock("job").run(async (hold) => {
-      await loseAll("taken");
+      await loseAll(reason);
       return hold.signal.aborted;
     });
-    await expect(run).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken", result: true });
+    await expect(run).rejects.toMatchObject({ code: "LOCK_LOST", reason, result: true });
   });
 
   test("ends permits and groups as well, and later holds begin afresh", async () => {
