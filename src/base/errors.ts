@@ -33,7 +33,7 @@ class LockErrorBase<C extends LockErrorCode> extends Error {
   /** The name of the lock or synchronizer that the call was for, without the prefix. */
   readonly lockName: string;
   /** What each member failed with, if the call was for a group of locks. */
-  declare readonly errors?: readonly unknown[];
+  declare readonly errors?: unknown[];
 
   static {
     // The class is exported by this name; messages such as Jest's "Expected constructor" show it.
@@ -133,7 +133,7 @@ export class LockUpgradeError extends LockErrorBase<"UPGRADE_REFUSED"> {
 export class QuorumError extends LockErrorBase<"QUORUM"> {
   /** How many masters were in favour. */
   readonly votes: number;
-  override readonly errors: readonly unknown[];
+  override readonly errors: unknown[];
 
   constructor(lockName: string, votes: number, members: number, errors: readonly unknown[]) {
     super(
@@ -142,7 +142,7 @@ export class QuorumError extends LockErrorBase<"QUORUM"> {
       `lock "${lockName}": too few of the ${members} masters answered in time (${votes} in favour); see \`errors\`; bring the masters back, or try again later`,
     );
     this.votes = votes;
-    this.errors = errors;
+    this.errors = [...errors];
   }
 }
 

@@ -37,7 +37,7 @@ export class MultiHold extends Hold {
    * later join while it is held. Giving back a member by itself ends the group's hold once fewer than all (of a RedLock: than
    * a majority) are left: it is lost, `forced`, and the rest is given back.
    */
-  get members(): readonly Hold[] {
+  get members(): Hold[] {
     // Made now if need be, so that the members' holds have the owner of the group's.
     this.#group.owner;
     return this.#group.grants.map((grant) => this.#viewOf(grant));

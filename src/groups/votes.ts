@@ -137,7 +137,7 @@ function tooFewDone(results: readonly Settled<unknown>[], quorum: number): unkno
 }
 
 /** Adds the errors of a group's members to the error that stands for all of them. */
-export function withErrors<E extends LockError>(error: E, errors: readonly unknown[]): E {
+export function withErrors<E extends LockError>(error: E, errors: unknown[]): E {
   Object.defineProperty(error, "errors", { value: errors, configurable: true });
   return error;
 }

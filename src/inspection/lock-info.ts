@@ -18,11 +18,11 @@ export interface LockInfo {
   /** The side of a read-write lock that is held. */
   readonly mode?: "read" | "write";
   /** Who holds it. */
-  readonly holders: readonly HolderInfo[];
+  readonly holders: HolderInfo[];
   /** The `ownerId` of each waiter of a fair lock, the next one first. */
-  readonly waiters: readonly string[];
+  readonly waiters: string[];
   /** The waiters that clients tell of, for any kind and from any process; told every third of a `watchdogTimeout`. */
-  readonly waiting: readonly WaiterInfo[];
+  readonly waiting: WaiterInfo[];
   /** Milliseconds until the lock lapses if nobody renews it; -1 without a lease. */
   readonly ttl: number;
   /** How many permits of a semaphore of either kind are free, including those whose leases have ended. */
@@ -47,7 +47,7 @@ export interface WaiterInfo {
    * The names of what its owner holds meanwhile, and the scopes and runs around the call: each is an edge of the
    * wait-for graph.
    */
-  readonly holds: readonly string[];
+  readonly holds: string[];
 }
 
 /** A holder of a lock. */

@@ -2,7 +2,17 @@
 import { tracingChannel } from "node:diagnostics_channel";
 import { describe, expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
-import { type Hold, type Lock, type MultiHold, MultiLock } from "../../src/index.js";
+import {
+  type Hold,
+  type HolderInfo,
+  type Lock,
+  type LockError,
+  type LockInfo,
+  type MultiHold,
+  MultiLock,
+  QuorumError,
+  type WaiterInfo,
+} from "../../src/index.js";
 import { deferred, failure, Party, type Scene, Server, testIn, watch } from "./scene.js";
 
 interface Place extends Scene {
@@ -288,6 +298,50 @@ describe("the current hold of a group", () => {
       { owner: hold },
     );
     expect(hold.isHeld).toBe(false);
+    await hold.unlock();
+  });
+});
+
+describe("the lists that callers get are their own", () => {
+  const test = testIn(open);
+
+  test("members of a hold", async ({ multi }) => {
+    const hold = await multi.lock();
+    const members: Hold[] = hold.members;
+    const [first, last] = members;
+    members.reverse().pop();
+    expect(hold.members).toEqual([first, last]);
+    await hold.unlock();
+    expect([first?.isHeld, last?.isHeld]).toEqual([false, false]);
+  });
+
+  test("errors of a group", async ({ multi, b, advance }) => {
+    const hold = await multi.lock();
+    b.keep("requests");
+    const call = watch(hold.unlock());
+    await advance(3_000);
+    const errors: unknown[] | undefined = (call.error as LockError).errors;
+    expect(errors?.splice(0)).toEqual([expect.objectContaining({ code: "UNAVAILABLE" })]);
+    await b.letGo();
+    await hold.unlock();
+  });
+
+  test("errors of which a QuorumError is made", () => {
+    const errors = [1, 2];
+    const error = new QuorumError("job", 1, 3, errors);
+    error.errors.pop();
+    expect([error.errors, errors]).toEqual([[1], [1, 2]]);
+  });
+
+  test("holders and waiters of a lock that was looked at", async ({ a }) => {
+    const hold = await a.client.getLock("job").lock();
+    const look = async () => (await a.client.inspect("job")) as LockInfo;
+    const { holders, waiters, waiting }: { holders: HolderInfo[]; waiters: string[]; waiting: WaiterInfo[] } =
+      await look();
+    const [holder] = holders.splice(0);
+    waiters.push("nobody");
+    waiting.push({ client: null, since: null, holds: [] });
+    expect(await look()).toMatchObject({ holders: [holder], waiters: [], waiting: [] });
     await hold.unlock();
   });
 });

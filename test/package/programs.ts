@@ -73,7 +73,10 @@ try {
 /** Only compiled, never run. `ioredis` and `ioredis5` are the two majors. */
 export const TYPED = `import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
-import { isLockError, LockClient, MultiLock, RedLock, type Hold, type Lock, type LockFace } from "holdfast";
+import {
+  isLockError, LockClient, MultiLock, QuorumError, RedLock,
+  type Hold, type HolderInfo, type Lock, type LockFace, type LockInfo, type MultiHold, type WaiterInfo,
+} from "holdfast";
 
 export const clients: LockClient[] = [
   new LockClient(new Redis("redis://127.0.0.1:1")),
@@ -99,6 +102,15 @@ export function faces(a: Lock, b: Lock, client: LockClient): readonly LockFace[]
   const document = client.getReadWriteLock("a");
   const sides = [document.readLock(), document.writeLock()];
   return [a, client.getFencedLock("a"), client.getFairLock("a"), ...sides, new MultiLock(a, b), new RedLock(a, b, a)];
+}
+
+/** The lists are the caller's own. */
+export function lists(hold: MultiHold, info: LockInfo, error: QuorumError): void {
+  const members: Hold[] = hold.members;
+  const [holders, waiters, waiting]: [HolderInfo[], string[], WaiterInfo[]] = [info.holders, info.waiters, info.waiting];
+  const held: string[] | undefined = waiting[0]?.holds;
+  const errors: unknown[] = isLockError(error) ? (error.errors ?? []) : [];
+  console.log(members, holders, waiters, held, errors);
 }
 
 export function codeOf(error: unknown): string | undefined {
