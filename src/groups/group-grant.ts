@@ -2,6 +2,7 @@
 import type { CallSite } from "../base/call-site.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, type LockLostError, type LossReason } from "../base/errors.js";
+import { leaveAlone } from "../locks/dropped.js";
 import type { Hold } from "../locks/hold.js";
 import { HoldRecord } from "../locks/hold-record.js";
 import { hasAnother, liveHolds } from "../locks/holds.js";
@@ -84,6 +85,11 @@ export class GroupGrant extends HoldRecord {
     this.members.follow(this);
   }
 
+  /** Who asks for a member's hold, its signal or its owner may keep nothing else: from now on nobody waits for garbage. */
+  forget(member: HoldRecord): void {
+    if (member.state === "live") leaveAlone(this);
+  }
+
   check(): void {
     for (const { own } of this.grants) dropExpired(own);
   }
@@ -132,6 +138,7 @@ export class GroupGrant extends HoldRecord {
 
   #watchMember(grant: Grant): void {
     grant.onOver = () => this.#memberOver(grant);
+    grant.drop = this;
     if (grant.loss) this.#memberOver(grant);
   }
 

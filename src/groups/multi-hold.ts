@@ -1,6 +1,6 @@
 /** The user's object for a hold on a group of locks. */
 import { leaveAlone } from "../locks/dropped.js";
-import { Hold } from "../locks/hold.js";
+import { Hold, viewOf } from "../locks/hold.js";
 import type { HoldVerbs } from "../locks/hold-record.js";
 import type { Grant } from "../locks/owner-lock.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -23,8 +23,8 @@ const GROUP = Symbol("group");
  */
 export class MultiHold extends Hold {
   readonly #group: GroupGrant;
-  /** Made at the first use of `members`. */
-  #views: Map<Grant, Hold> | undefined;
+  /** The members' holds of one that is given back once it is garbage; made at the first use of `members`. */
+  #watched: Map<Grant, Hold> | undefined;
 
   /** Holds are made by locks. @internal */
   constructor(group: GroupGrant) {
@@ -44,24 +44,34 @@ export class MultiHold extends Hold {
   }
 
   #viewOf(grant: Grant): Hold {
-    this.#views ??= new Map();
-    let view = this.#views.get(grant);
-    if (!view) {
-      const { all } = this.#group.members;
-      const { makeHold } = all.find(({ backend }) => backend === grant.backend) as Member;
-      view = makeHold(grant);
-      this.#views.set(grant, view);
-      Object.defineProperty(view, GROUP, { value: this });
-      // Who keeps a member's signal or owner may keep nothing else. One that was given back is no reason to keep the rest.
-      const group = this.#group;
-      grant.drop = { forget: () => grant.state === "live" && leaveAlone(group) };
-    }
+    const { all } = this.#group.members;
+    const { makeHold } = all.find(({ backend }) => backend === grant.backend) as Member;
+    return (
+      this.#watched?.get(grant) ??
+      (this.#group.drop ? this.#watch(grant, makeHold(grant)) : viewOf(grant, makeHold))
+    );
+  }
+
+  /** Ties a member's hold to this one, which may be garbage meanwhile: so the member's record may not refer to either. */
+  #watch(grant: Grant, view: Hold): Hold {
+    this.#watched ??= new Map();
+    this.#watched.set(grant, view);
+    Object.defineProperty(view, GROUP, { value: this });
+    const group = this.#group;
+    const made = new WeakRef(view);
+    grant.drop = {
+      forget: () => {
+        // One that was given back is no reason to keep the rest.
+        if (grant.state !== "live") return;
+        leaveAlone(group);
+        grant.view ??= made.deref();
+      },
+    };
     return view;
   }
 }
 
 /** The user's object for a hold that its owner asks for: a bare hold has none yet. */
-export function viewOf(group: GroupGrant): MultiHold {
-  group.view ??= new MultiHold(group);
-  return group.view as MultiHold;
+export function multiHoldOf(group: GroupGrant): MultiHold {
+  return viewOf(group, (each) => new MultiHold(each));
 }

@@ -29,7 +29,7 @@ import {
   tellEnd,
 } from "./member-requests.js";
 import { checkMembers, isUnresponsive, type Member, Members } from "./members.js";
-import { MultiHold, viewOf } from "./multi-hold.js";
+import { MultiHold, multiHoldOf } from "./multi-hold.js";
 import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
@@ -72,7 +72,7 @@ export class MultiLock extends LockFace<MultiHold> {
     const { key } = this.#members;
     const owner = ambientOwner(key);
     const group = owner && GroupRecord.of(owner, key)?.innermost;
-    return group ? viewOf(group as GroupGrant) : null;
+    return group ? multiHoldOf(group as GroupGrant) : null;
   }
 
   /**

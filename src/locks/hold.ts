@@ -110,3 +110,13 @@ export class Hold {
     await this.unlock();
   }
 }
+
+/** The one object that an owner gets for a hold, however often it asks. From now on the user may keep that object instead. */
+export function viewOf<R extends HoldRecord & { view?: object | undefined }, H extends Hold>(
+  record: R,
+  makeHold: (record: R) => H,
+): H {
+  leaveAlone(record);
+  record.view ??= makeHold(record);
+  return record.view as H;
+}

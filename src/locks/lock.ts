@@ -15,7 +15,7 @@ import { type Backend, eventOf, type LockState } from "./backend.js";
 import { endRun } from "./commands.js";
 import { Env } from "./env.js";
 import { force } from "./force.js";
-import { Hold } from "./hold.js";
+import { Hold, viewOf } from "./hold.js";
 import type { HoldVerbs } from "./hold-record.js";
 import { hasOpenHold, innermostOn } from "./holds.js";
 import { LockFace } from "./lock-face.js";
@@ -104,9 +104,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   override currentHold(): H | null {
     const own = knownLockOf(ambientOwner(this.#key), this.#key);
     const grant = own && innermostOn(own, this.#backend.side);
-    if (!grant) return null;
-    grant.view ??= this.makeHold(grant);
-    return grant.view as H;
+    return grant ? viewOf<Grant, H>(grant, (each) => this.makeHold(each)) : null;
   }
 
   override async isLocked(): Promise<boolean> {

@@ -146,7 +146,7 @@ export class Grant extends HoldRecord {
   /** There with the option `traceHolds` only. */
   declare callSite?: CallSite;
   /** The `Hold` that the user got; there only if the owner can ask for it again. */
-  declare view?: object;
+  declare view?: object | undefined;
   /** The number in its wire id. */
   readonly number: number;
   readonly #acquired: number;

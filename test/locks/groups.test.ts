@@ -302,6 +302,69 @@ describe("the current hold of a group", () => {
   });
 });
 
+describe("a member's current hold is the one among the group's members", () => {
+  const test = testIn(open);
+
+  /** Calls `act` where the group's hold is the current one. */
+  type Inside = (place: Place, act: (hold: MultiHold) => unknown) => Promise<unknown>;
+  const named = (ownerOf: (hold: MultiHold) => Hold): Inside => {
+    return async ({ a, multi }, act) => {
+      const hold = await multi.lock();
+      await a.client.getLock("other").run(() => act(hold), { owner: ownerOf(hold) });
+      await hold.unlock();
+    };
+  };
+  const INSIDE: [string, Inside][] = [
+    ["in its run", ({ multi }, act) => multi.run(act)],
+    [
+      "in a scope",
+      ({ a, multi }, act) =>
+        a.client.scope(async () => {
+          await multi.lock();
+          act(multi.currentHold() as MultiHold);
+          await multi.unlock();
+        }),
+    ],
+    [
+      "in a run of the member",
+      ({ first, last, multi }, act) =>
+        first.run(() =>
+          last.run(async () => {
+            const hold = await multi.lock();
+            act(hold);
+            await hold.unlock();
+          }),
+        ),
+    ],
+    ["for a bare hold named as owner", named((hold) => hold)],
+    ["for a member of a bare hold named as owner", named((hold) => hold.members[1] as Hold)],
+  ];
+
+  test.for(INSIDE)("%s", async ([, inside], place) => {
+    const { first, last, multi } = place;
+    const current = () => [first, last].map((lock) => lock.currentHold());
+    const check = (members: readonly (Hold | null)[], others: readonly (Hold | null)[]) => {
+      expect(members.map((member, i) => member === others[i])).toEqual([true, true]);
+      const again = multi.currentHold()?.members ?? members;
+      expect(again.map((member, i) => member === others[i])).toEqual([true, true]);
+      expect(others.map((hold) => hold?.isHeld)).toEqual([true, true]);
+    };
+    await inside(place, (hold) => check(hold.members, current()));
+    await inside(place, (hold) => {
+      const others = current();
+      check(hold.members, others);
+    });
+  });
+
+  test("its unlock ends the group's, whoever made the object", async ({ multi, last }) => {
+    const run = multi.run(async (hold) => {
+      await last.currentHold()?.unlock();
+      expect(hold.members.map(({ isHeld }) => isHeld)).toEqual([false, false]);
+    });
+    expect(await failure(run)).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+  });
+});
+
 describe("the lists that callers get are their own", () => {
   const test = testIn(open);
 

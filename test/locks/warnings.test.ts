@@ -395,6 +395,21 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
       });
   });
 
+  test("is also one of a group whose members were asked for, though their owner was known", async (place) => {
+    letGo();
+    const { lock, warnings } = place;
+    const take = () =>
+      lock.run(async () => {
+        const hold = await new MultiLock(lock).lock();
+        expect(hold.members[0]?.isHeld).toBe(true);
+        return hold;
+      });
+    await drop(take, place);
+    await untilFree(lock);
+    await until("the warning", () => warnings.length === 1);
+    expect(warnings).toMatchObject([{ code: "HOLDFAST_DROPPED_HOLD" }]);
+  });
+
   test("is also one of a RedLock that has given back a minority of its members", async (place) => {
     letGo();
     await onThreeMasters(place, async ([lock, ...more]) => {
@@ -426,11 +441,13 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
       lock("used"),
       lock("member's signal"),
       lock("member used"),
+      lock("member's current hold"),
     ] as const;
-    const [leased, owned, scoped, heard, used, member, memberUsed] = kept;
+    const [leased, owned, scoped, heard, used, member, memberUsed, current] = kept;
     const dropped = lock("dropped");
     const owner = a.client.newOwner();
     const signals: (AbortSignal | undefined)[] = [];
+    const holds: (Hold | null)[] = [];
     await (async () => {
       await leased.lock({ lease: LONG });
       await owned.lock({ owner });
@@ -442,12 +459,17 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
       await (await used.lock({ owner: outer })).unlock();
       const [outerMember] = (await new MultiLock(memberUsed).lock()).members;
       await (await memberUsed.lock({ owner: outerMember as Hold })).unlock();
+      await current.run(async () => {
+        await new MultiLock(current).lock();
+        holds.push(current.currentHold());
+      });
     })();
     await drop(() => dropped.lock(), place);
     await untilFree(dropped);
     await advance(1);
     expect(await Promise.all(kept.map((one) => one.isLocked()))).toEqual(kept.map(() => true));
     expect(signals.map((signal) => signal?.aborted)).toEqual([false, false]);
+    expect(holds.map((hold) => hold?.isHeld)).toEqual([true]);
     expect(warnings).toHaveLength(1);
     await a.client.close({ timeout: 0 });
   });
