@@ -5,10 +5,10 @@ import { trace } from "../base/trace.js";
 import { outside } from "../owners/context.js";
 import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from "./backend.js";
 import { changed, inOrder, letGo, once } from "./commands.js";
-import { anyLive, keepHolds, liveHolds, restOf } from "./holds.js";
+import { anyLive, holdsOf, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { endWireId } from "./undo.js";
-import { noop } from "./work.js";
+import { noop, quietly } from "./work.js";
 
 /** Loses every hold whose local deadline has passed. */
 export function dropExpired(own: OwnerLock): void {
@@ -114,8 +114,12 @@ export function wireIdOn(own: OwnerLock, backend: Backend): string | undefined {
   return holdOn(own, backend)?.wireId;
 }
 
-function holdOn(own: OwnerLock, { key, side }: Backend): Grant | undefined {
-  return liveHolds(own).find((grant) => grant.backend.key === key && grant.side === side);
+function holdOn(own: OwnerLock, backend: Backend): Grant | undefined {
+  return liveHolds(own).find((grant) => isOn(grant, backend));
+}
+
+function isOn(grant: Grant, { key, side }: Backend): boolean {
+  return grant.backend.key === key && grant.side === side;
 }
 
 /** This client gave the lock back by force while the owner held it under this wire id. */
@@ -142,7 +146,7 @@ function shortenToWrites(own: OwnerLock): Promise<void> {
  * is asked again when it next answers.
  */
 export async function askWhetherForced(own: OwnerLock, forced: Backend): Promise<void> {
-  if (!holdOn(own, forced)) return;
+  if (![...holdsOf(own)].some((grant) => isOn(grant, forced))) return;
   const { side, key } = forced;
   suspect(own, side);
   const asked = inOrder(own, async () => {
@@ -152,6 +156,7 @@ export async function askWhetherForced(own: OwnerLock, forced: Backend): Promise
   });
   try {
     await asked;
+    await returned(own, forced);
   } catch (error) {
     const { servers } = own.table.env.runner;
     // By then that side may have been given back, and nothing is left to be asked about.
@@ -159,6 +164,15 @@ export async function askWhetherForced(own: OwnerLock, forced: Backend): Promise
     if (isLockError(error, "UNAVAILABLE")) return void servers.healthOf(key).onAnswer(again);
   }
   unsuspect(own, side);
+}
+
+/**
+ * Resolves when the holds on this side that are on their way back have been answered: the force may have ended a group, and
+ * the group's other holds learn from these answers that they were forced, too.
+ */
+async function returned(own: OwnerLock, forced: Backend): Promise<void> {
+  const onTheirWay = [...holdsOf(own)].filter((grant) => grant.state === "ended" && isOn(grant, forced));
+  await Promise.all(onTheirWay.map(({ outcome }) => quietly(outcome ?? Promise.resolve())));
 }
 
 /** From now on, force by this process is the likely cause if the holds on this side are gone. */

@@ -39,6 +39,11 @@ const open = ({ replicas = 0 } = {}): Place => {
   };
 };
 
+/** The group of the same locks by these clients. */
+function groupOf(first: Party, last: Party = first): MultiLock {
+  return new MultiLock(first.client.getLock("first"), last.client.getLock("last"));
+}
+
 describe("with a member whose grants replicas must acknowledge", () => {
   interface Replicated extends Place {
     /** The connection of that member for grants only. */
@@ -362,6 +367,39 @@ describe("a member's current hold is the one among the group's members", () => {
       expect(hold.members.map(({ isHeld }) => isHeld)).toEqual([false, false]);
     });
     expect(await failure(run)).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+  });
+});
+
+describe("forceUnlock of a group resolves when all members' holders are told", () => {
+  const test = testIn(open);
+  const FORCED = { code: "LOCK_LOST", reason: "forced" };
+
+  test.for<[string, (place: Place) => [held: MultiLock, forced: MultiLock]]>([
+    ["of one client", ({ a }) => [groupOf(a), groupOf(a)]],
+    ["of a client each", ({ multi }) => [multi, multi]],
+    ["by another client", ({ a, b }) => [groupOf(a), groupOf(b)]],
+    ["by the clients in another order", ({ a, b }) => [groupOf(a, b), groupOf(b, a)]],
+  ])("%s", async ([, groups], place) => {
+    const { a, b, settle } = place;
+    for (const party of [a, b]) party.listen("lost");
+    const [held, forced] = groups(place);
+    const hold = await held.lock();
+    const { members } = hold;
+    // One answer of the server after the other, until the call has what it needs.
+    for (const party of [a, b]) party.keep("replies");
+    const call = watch(forced.forceUnlock());
+    await settle();
+    while (call.state === "pending" && a.onTheirWay + b.onTheirWay > 0)
+      for (const party of [a, b]) await party.letOneGo();
+    expect(call.outcome).toBe(true);
+    expect(members.map(({ signal }) => signal.reason)).toMatchObject([FORCED, FORCED]);
+    const told = [...a.heard("lost"), ...b.heard("lost")].filter(({ kind }) => kind === "lock");
+    expect(told.map(({ lockName, reason }) => `${lockName} ${reason}`).sort()).toEqual([
+      "first forced",
+      "last forced",
+    ]);
+    for (const party of [a, b]) await party.letGo();
+    expect(await failure(hold.unlock())).toMatchObject(FORCED);
   });
 });
 
