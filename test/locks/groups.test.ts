@@ -2,6 +2,7 @@
 import { tracingChannel } from "node:diagnostics_channel";
 import { describe, expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
+import { ReplyError } from "../../src/entries/testing/reply.js";
 import {
   type Hold,
   type HolderInfo,
@@ -367,6 +368,74 @@ describe("a member's current hold is the one among the group's members", () => {
       expect(hold.members.map(({ isHeld }) => isHeld)).toEqual([false, false]);
     });
     expect(await failure(run)).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+  });
+});
+
+describe("an error names the group, or the one member that failed", () => {
+  const NO_ANSWER = 3_000;
+  const test = testIn(open);
+  const replicated = testIn(() => open({ replicas: 1 }));
+  type Act = (place: Place) => Promise<unknown>;
+
+  const OF_GROUP: [string, Act][] = [
+    ["WAIT_TIMEOUT", ({ multi }) => multi.lock({ wait: 100 })],
+    ["NOT_OWNER", ({ multi }) => multi.unlock()],
+    ["CLIENT_CLOSED", async ({ b, multi }) => b.client.close({ timeout: 0 }).then(() => multi.lock())],
+  ];
+  test.for(OF_GROUP)("the group: %s", async ([code, act], place) => {
+    const theirs = await place.last.lock({ lease: 1_000 });
+    const call = watch(act(place));
+    await place.advance(1_000);
+    expect(call.error).toMatchObject({ code, lockName: "first,last" });
+    expect(theirs.isHeld).toBe(false);
+  });
+
+  const OF_MEMBER: [string, Act][] = [
+    [
+      "WRONG_DATA",
+      async ({ server, multi }) => {
+        server.execute(["SET", "last", "paid", "PX", "60000"]);
+        return multi.lock();
+      },
+    ],
+    [
+      "UNAVAILABLE",
+      async ({ b, multi }) => {
+        b.keep("requests");
+        return multi.lock();
+      },
+    ],
+    [
+      "UNSUPPORTED",
+      async ({ server, multi }) => {
+        server.instead = ({ args }) => {
+          if (args.includes("last")) throw new ReplyError("NOPERM this user has no permissions");
+          return undefined;
+        };
+        return multi.isLocked();
+      },
+    ],
+  ];
+  test.for(OF_MEMBER)("the member: %s", async ([code, act], place) => {
+    const call = watch(act(place));
+    await place.advance(NO_ANSWER);
+    expect(call.error).toMatchObject({ code, lockName: "last" });
+    place.server.instead = () => undefined;
+    await place.b.letGo();
+  });
+
+  replicated("the member: REPLICAS", async ({ multi, advance }) => {
+    const call = watch(multi.lock());
+    await advance(NO_ANSWER);
+    expect(call.error).toMatchObject({ code: "REPLICAS", lockName: "last" });
+  });
+
+  test("the member whose loss unlock() is the first to learn of; the signal names the group", async (place) => {
+    const { server, multi } = place;
+    const hold = await multi.lock();
+    server.delete("last");
+    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", lockName: "last" });
+    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", lockName: "first,last" });
   });
 });
 
