@@ -1,5 +1,9 @@
-// Two outputs of one source: dist/index.js (ESM) and dist/index.cjs, each with its types and source map. Both load ioredis
+// Two outputs of one source: dist/index.js (ESM) and dist/index.cjs, each with its source map. Both load ioredis
 // by one file beside them.
+//
+// The types are declared once, in index.d.cts, and index.d.ts leads there: a class with private members is declared as
+// often as it has a file, and the compiler takes no instance of the one for the other. It is that way round because
+// CommonJS may not always import an ES module.
 //
 // nanoid is an ES module only, which `require` cannot load before Node 20.19 nor inside Jest; so the CJS file carries
 // it. Everything else stays outside both: eventemitter3 has an ESM and a CJS form, ioredis is the user's.
@@ -14,7 +18,6 @@ const common: UserConfig = {
   target: "node20.5",
   // The package is `"type": "module"`: .js and .d.ts are ESM, .cjs and .d.cts are CJS.
   fixedExtension: false,
-  dts: { sourcemap: true },
   sourcemap: true,
   hash: false,
   failOnWarn: true,
@@ -31,6 +34,32 @@ function withoutTimings<T extends object>(options: T): T & { checks: { pluginTim
 const ROOT = /^(\.\.\/)+index\.js$/;
 
 type Plugins = UserConfig["plugins"];
+
+/** The default exports, by their named ones: an ES module sees as CommonJS's default the whole module. */
+const DEFAULTS: Readonly<Record<string, string>> = { redlock: "Redlock" };
+
+/** Writes the types of an ES module, which are those of the CommonJS file beside it. */
+const sameTypes: Plugins = {
+  name: "same-types",
+  generateBundle(_options, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      if (chunk.type !== "chunk" || !chunk.isEntry) continue;
+      const from = `from "./${chunk.name}.cjs";\n`;
+      const named = DEFAULTS[chunk.name];
+      if (chunk.exports.includes("default") !== (named !== undefined))
+        this.error(`${chunk.name}: its default export and DEFAULTS do not agree`);
+      const source = `export * ${from}${named === undefined ? "" : `export { ${named} as default } ${from}`}`;
+      this.emitFile({ type: "asset", fileName: `${chunk.name}.d.ts`, source });
+    }
+  },
+};
+
+const FORMS = {
+  esm: { format: "esm", dts: false, plugins: sameTypes },
+  cjs: { format: "cjs", dts: { sourcemap: true } },
+} as const satisfies Record<string, UserConfig>;
+
+type Format = keyof typeof FORMS;
 
 /** Stands on files that are built already, so that no class is there twice. */
 function standingOn(fileOf: (id: string) => string | undefined, plugins: Plugins = []): UserConfig {
@@ -63,11 +92,9 @@ const index: UserConfig = {
   copy: "src/redis/load-ioredis.cjs",
 };
 
-type Format = "esm" | "cjs";
-
 function onRoot(format: Format, plugins?: Plugins): UserConfig {
   const root = format === "esm" ? "./index.js" : "./index.cjs";
-  return { ...standingOn((id) => (ROOT.test(id) ? root : undefined), plugins), format };
+  return { ...standingOn((id) => (ROOT.test(id) ? root : undefined), plugins), ...FORMS[format] };
 }
 
 /** The entry points beside the root, each standing on the root's file of the same form. */
@@ -107,10 +134,10 @@ const program: UserConfig = {
 };
 
 const builds: UserConfig[] = [
-  { ...index, format: "esm", deps: { neverBundle: ["ioredis", "eventemitter3", "nanoid"], onlyBundle: [] } },
+  { ...index, ...FORMS.esm, deps: { neverBundle: ["ioredis", "eventemitter3", "nanoid"], onlyBundle: [] } },
   {
     ...index,
-    format: "cjs",
+    ...FORMS.cjs,
     deps: { neverBundle: ["ioredis", "eventemitter3"], alwaysBundle: ["nanoid"], onlyBundle: false },
   },
   entries("esm"),

@@ -9,7 +9,8 @@ import ts from "typescript";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = join(ROOT, "dist");
 const REPORT = join(ROOT, "docs/api-report");
-const ENTRY = ".d.ts";
+/** The declarations; those of the ES modules only lead to them. */
+const ENTRY = ".d.cts";
 
 const printer = ts.createPrinter({ removeComments: true, newLine: ts.NewLineKind.LineFeed });
 

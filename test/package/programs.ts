@@ -147,6 +147,46 @@ export async function workAsBefore(): Promise<number> {
 }
 `;
 
+/** Only compiled, never run. Takes what another file of the project made, and makes the same. */
+const EXCHANGE = `import { type FencedHold, type Lock, LockClient, LockError, MultiLock } from "holdfast";
+import { problemOf } from "holdfast/http";
+import Redlock, { Redlock as Named } from "holdfast/redlock";
+import { createTestClient } from "holdfast/testing";
+
+export const made = {
+  client: createTestClient().client,
+  take: (client: LockClient): Promise<FencedHold> => client.getFencedLock("a").lock(),
+  group: (...locks: Lock[]): MultiLock => new MultiLock(...locks),
+  redlock: new Redlock([]) as Named,
+  status: (error: LockError): number | undefined => problemOf(error)?.status,
+};
+export type Made = typeof made;
+`;
+
+/** The files of a project that is half ES modules, half CommonJS. */
+export const EXCHANGED: Readonly<Record<string, string>> = {
+  "exchange.mts": `${EXCHANGE}
+import { made as ofOther } from "./exchange.cjs";
+export const same: Made = ofOther;
+`,
+  "exchange.cts": `${EXCHANGE}
+export async function same(): Promise<Made> {
+  return (await import("./exchange.mjs")).made;
+}
+`,
+};
+
+/** For bundlers: one file that loads the package in both ways. */
+export const EXCHANGED_IN_ONE = `import { LockClient } from "holdfast";
+import Redlock from "holdfast/redlock";
+import required = require("holdfast");
+import redlock = require("holdfast/redlock");
+
+export const client: LockClient = required.LockClient.connect("redis://127.0.0.1:1");
+export const back: required.LockClient = client;
+export const one: Redlock = new redlock.default([]);
+`;
+
 /**
  * Only compiled, never run: what error codes tell the compiler. A `@ts-expect-error` fails if the line after it
  * compiles, and a `switch` without a branch for some code fails by `never`.

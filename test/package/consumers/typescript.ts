@@ -25,6 +25,8 @@ interface Way {
   readonly packages: Readonly<Record<string, string>>;
   readonly options: object;
   readonly files: Readonly<Record<string, string>>;
+  /** The first compiler that knows these options. Default: the oldest. */
+  readonly since?: number;
 }
 
 const bothForms = (module: string): Way => ({
@@ -38,6 +40,7 @@ const bothForms = (module: string): Way => ({
     "redlock.cts": programs.TYPED_REDLOCK,
     "narrowed.mts": programs.NARROWED,
     "narrowed.cts": programs.NARROWED,
+    ...programs.EXCHANGED,
   },
 });
 
@@ -53,6 +56,13 @@ const WAYS: readonly Way[] = [
       "redlock.ts": programs.TYPED_REDLOCK,
       "narrowed.ts": programs.NARROWED,
     },
+  },
+  {
+    name: "bundler, by import and by require",
+    packages: { "@types/node": node },
+    options: { module: "preserve", moduleResolution: "bundler" },
+    files: { "one.ts": programs.EXCHANGED_IN_ONE },
+    since: 5.4,
   },
   {
     name: "node10",
@@ -82,8 +92,12 @@ const WAYS: readonly Way[] = [
   },
 ];
 
+function versionOf(compiler: (typeof COMPILERS)[number]): string {
+  return versions.dependencies[compiler].replace("npm:typescript@", "");
+}
+
 function row(compiler: (typeof COMPILERS)[number], way: Way): Row {
-  const version = versions.dependencies[compiler].replace("npm:typescript@", "");
+  const version = versionOf(compiler);
   const [major = ""] = version.split(".");
   const compilerOptions = {
     target: "es2022",
@@ -113,5 +127,7 @@ function row(compiler: (typeof COMPILERS)[number], way: Way): Row {
 }
 
 export const TYPESCRIPT: readonly Row[] = COMPILERS.flatMap((compiler) =>
-  WAYS.map((way) => row(compiler, way)),
+  WAYS.filter(({ since = 0 }) => Number.parseFloat(versionOf(compiler)) >= since).map((way) =>
+    row(compiler, way),
+  ),
 );
