@@ -53,11 +53,13 @@ function connectionOf(client: unknown): GivenConnection {
   if (typeof client !== "object") throw new TypeError(`${WANTED}, not ${typeof client}`);
   const given = client as Anything;
   const can = (name: string) => typeof given[name] === "function";
+  // Before what ioredis has: redis 3, and redis 4 with legacyMode, have that, too.
+  if (can("executeIsolated") || can("internal_send_command"))
+    throw new TypeError(`${WANTED}; this is one of redis 4 or older`);
   if (can("evalsha") && can("duplicate"))
     throw new TypeError(`${WANTED}; a client of ioredis goes into new LockClient() as it is`);
   if (can("execute") && "totalClients" in given)
     throw new TypeError(`${WANTED}, not a pool: a lock needs one connection that is always there`);
-  if (can("executeIsolated")) throw new TypeError(`${WANTED}; this is one of redis 4`);
   if (!can("withTypeMapping") || !can("sendCommand")) throw new TypeError(WANTED);
   const { keyPrefix } = { ...(given.options as object), ...given._options } as { keyPrefix?: string };
   if (keyPrefix || given._keyPrefix)

@@ -214,6 +214,16 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     expect(anything(prefixed)).toThrow(/`prefix`/);
   });
 
+  test.each([
+    ["redis 4", { executeIsolated() {}, duplicate() {}, sendCommand() {} }],
+    ["redis 4 in legacyMode", { executeIsolated() {}, duplicate() {}, sendCommand() {}, evalsha() {} }],
+    ["redis 3", { internal_send_command() {}, duplicate() {}, evalsha() {} }],
+  ])("a client with the methods of %s is refused as one that is too old", (_, client) => {
+    expect(() => fromNodeRedis(client as never)).toThrow(
+      /redis 5 or 6 makes; this is one of redis 4 or older/,
+    );
+  });
+
   test("a client that has not gone through fromNodeRedis is refused, with what to import", () => {
     const raw = () => new LockClient(make() as never);
     expect(raw).toThrow(TypeError);

@@ -60,6 +60,16 @@ describe("what is in the package", () => {
     expect(dead).toEqual([]);
   });
 
+  test("no version of what is never imported stands in the way of an installation", () => {
+    // npm refuses to install the package beside a version that it does not name, also for those who never use that entry.
+    const { ioredis: _always, ...optional } = manifest.peerDependencies;
+    const imported = Object.values(NEEDED);
+    for (const [name, range] of Object.entries(optional)) {
+      expect(manifest.peerDependenciesMeta[name as keyof typeof optional]).toEqual({ optional: true });
+      if (!imported.includes(name)) expect([name, range]).toEqual([name, "*"]);
+    }
+  });
+
   test("the CJS file carries nanoid, the ESM file imports it", async () => {
     const read = (name: string) => readFile(consumer.path(`node_modules/holdfast/dist/${name}`), "utf8");
     const [esm, cjs] = await Promise.all([read("index.js"), read("index.cjs")]);

@@ -211,9 +211,40 @@ execFileSync("./${BUN}", ["build", "source.mjs", "--target=node", "--outfile=out
   ),
 ];
 
+/** Their versions are too old for the entries about them; the rest of the package has nothing to do with them. */
+const besideOld: Row = {
+  name: "beside redis 4, Fastify 4 and Express 4.19",
+  packages: { ...IOREDIS, redis: "4.7.1", fastify: "4.29.1", express: "4.19.2" },
+  files: {
+    "take.mjs": TAKE,
+    "old.mjs": `import fastify from "fastify";
+import { fromNodeRedis } from "holdfast/node-redis";
+import { lockPlugin } from "holdfast/http";
+import { createTestClient } from "holdfast/testing";
+import { createClient } from "redis";
+try {
+  fromNodeRedis(createClient());
+} catch (error) {
+  console.log(error.message.split("; ")[1]);
+}
+const { client } = createTestClient();
+await fastify().register(lockPlugin, { client }).ready().catch((error) => console.log(error.message));
+await client.close();
+`,
+  },
+  commands: [
+    ["node", "take.mjs"],
+    ["node", "old.mjs"],
+  ],
+  prints: `${programs.TAKEN_AND_GIVEN_BACK}this is one of redis 4 or older
+fastify-plugin: holdfast - expected '5.x' fastify version, '4.29.1' is installed
+`,
+};
+
 export const ROWS: readonly Row[] = [
   ...onNodes,
   ...onOthers,
+  besideOld,
   ...TYPESCRIPT,
   ...runners,
   ...bundlers,
