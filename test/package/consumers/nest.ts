@@ -1,5 +1,5 @@
 /**
- * A shop in Nest, compiled as Nest's starter does it, on both versions: two instances sell from one stock, serve many
+ * A shop in Nest, compiled as Nest's starter does it, on each version: two instances sell from one stock, serve many
  * requests at a time, and are terminated while they do.
  */
 import manifest from "../../../package.json" with { type: "json" };
@@ -58,9 +58,10 @@ async function main(): Promise<void> {
 void main();
 `;
 
-const TSCONFIG = {
+/** Nest 12 is an ES module, the others are CommonJS. */
+const tsconfig = (isEsm: boolean): object => ({
   compilerOptions: {
-    module: "commonjs",
+    module: isEsm ? "nodenext" : "commonjs",
     target: "es2021",
     outDir: "out",
     experimentalDecorators: true,
@@ -69,7 +70,7 @@ const TSCONFIG = {
     skipLibCheck: true,
   },
   files: ["shop.ts"],
-};
+});
 
 const CROWD = `const { fork } = require("node:child_process");
 const { once } = require("node:events");
@@ -124,9 +125,9 @@ main();
 
 const { "reflect-metadata": metadata, rxjs, ioredis, "@nestjs/core": newest } = manifest.devDependencies;
 
-export const NEST: readonly Row[] = ["10.4.22", newest].map((version) => ({
+const ofVersion = (version: string, type: NonNullable<Row["type"]> = "commonjs"): Row => ({
   name: `Nest ${version}: two instances under load`,
-  type: "commonjs",
+  type,
   packages: {
     ioredis,
     "@nestjs/common": version,
@@ -137,10 +138,14 @@ export const NEST: readonly Row[] = ["10.4.22", newest].map((version) => ({
     rxjs,
     "typescript5.9": versions.dependencies["typescript5.9"],
   },
-  files: { "shop.ts": SHOP, "tsconfig.json": JSON.stringify(TSCONFIG), "crowd.js": CROWD },
+  files: {
+    "shop.ts": SHOP,
+    "tsconfig.json": JSON.stringify(tsconfig(type === "module")),
+    "crowd.cjs": CROWD,
+  },
   commands: [
     ["node", "node_modules/typescript5.9/bin/tsc", "-p", "."],
-    ["node", "crowd.js"],
+    ["node", "crowd.cjs"],
   ],
   prints: `30 sold, 0 left
 409 WAIT_TIMEOUT
@@ -150,4 +155,6 @@ SIGTERM
 oversold: false
 left locked: false
 `,
-}));
+});
+
+export const NEST: readonly Row[] = [ofVersion("10.4.22"), ofVersion(newest), ofVersion("12.5.1", "module")];
