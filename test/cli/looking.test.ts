@@ -161,7 +161,12 @@ test("--prefix is that of LockClient; a Java holder is an id; what a name says m
   await site.server.call("HSET", "javas", java, "1");
   await site.server.call("PEXPIRE", "javas", "60000");
   expect((await site.main("ls", "javas")).out).toMatch(new RegExp(`javas +lock +${java} .*\\d+ s`));
-  expect((await site.main("get", "javas")).out).toContain(`no word of its process, lapses in`);
+  expect((await site.main("get", "javas")).out).toContain(`an unknown process, lapses in`);
+  const busy = await site.main("run", "javas", "--", "true");
+  expect(busy).toMatchObject({
+    code: 75,
+    err: expect.stringContaining("is held by an unknown process, lapses"),
+  });
   await site.server.call("DEL", "javas");
 });
 

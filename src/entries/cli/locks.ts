@@ -24,7 +24,7 @@ export function ago(since: Date | null, now: number): string {
 }
 
 export function holderText({ client, ownerId, count, since, ttl }: HolderInfo, now: number): string {
-  const who = client ? `${client.label} (${client.host}, pid ${client.pid})` : "no word of its process";
+  const who = client ? `${client.label} (${client.host}, pid ${client.pid})` : "an unknown process";
   const long = since ? `, for ${ago(since, now)}` : "";
   const nested = count > 1 ? `, ${count} holds` : "";
   return `${who}${long}${nested}, lapses in ${spell(ttl)}   ${ownerId}`;
@@ -55,5 +55,5 @@ export function show(terminal: Terminal, info: LockInfo, now: number): void {
   }
   const told = new Set(waiting.map(({ ownerId }) => ownerId));
   for (const waiter of waiting) terminal.say(`  ○ ${waiterText(waiter, now)}`);
-  for (const id of waiters) if (!told.has(id)) terminal.say(`  ○ no word of its process   ${id}`);
+  for (const id of waiters) if (!told.has(id)) terminal.say(`  ○ an unknown process   ${id}`);
 }
