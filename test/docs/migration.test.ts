@@ -33,9 +33,16 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   ],
   "docs/migrate-redisson.md": [
     ...["lockInterruptibly", "isHeldByCurrentThread", "isHeldByThread", "tryLock(wait, unit)"],
-    ...["tryLock(wait, lease, unit)", "forceUnlock", "remainTimeToLive", "getHoldCount", "getLockInfo"],
+    ...["tryLock(wait, lease, unit)", "forceUnlock", "remainTimeToLive", "getHoldCount", "getToken"],
     ...["newCondition", "lockAndGetToken", "getMultiLock", "RedissonRedLock", "getSpinLock"],
     ...["lockWatchdogTimeout", "fairLockWaitTimeout", "nameMapper", "checkLockSyncedSlaves"],
+    ...[
+      "releaseIfExists",
+      "trySetPermits(n, duration)",
+      "getLeaseTime",
+      "addListener",
+      "lockWatchdogBatchSize",
+    ],
     ...["IllegalMonitorStateException", "InterruptedException", "updateLeaseTime", "trySetCount"],
   ],
 };
