@@ -20,7 +20,7 @@ const NOT_RUN: Record<string, string> = {
 /** Shell commands, and the reason why the tests of the docs do not run them. */
 const COMMANDS: [RegExp, because: string][] = [
   [/^npm (install|run [a-z]+|test)\b/, "npm, which other tests run"],
-  [/^node examples\/\S+$/, "an example, which test/examples runs"],
+  [/^(npm run build && )?node (node_modules\/holdfast\/)?examples\/\S+$/, "an example, which test/examples runs"],
   [/^holdfast [a-z]+\b/, "the program, which test/cli runs"],
 ];
 
@@ -41,7 +41,7 @@ function shellPlan(place: string, code: string): Plan {
     const command = line.replace(/ +#.*$/, "");
     const because = COMMANDS.find(([pattern]) => pattern.test(command))?.[1];
     if (!because) throw new Error(`${place}: the tests do not know the command "${command}"`);
-    const file = /^node (\S+)/.exec(command)?.[1];
+    const file = /(?:^|&& )node (?:node_modules\/holdfast\/)?(\S+)$/.exec(command)?.[1];
     if (file && !existsSync(join(ROOT, file))) throw new Error(`${place}: there is no ${file}`);
     return because;
   });
