@@ -65,12 +65,14 @@ export class LockClient {
     this.#connection = checkConnection(redis);
     this.#owned = OWNED.has(redis);
     this.#parts = makeParts(this.#connection, this.#options);
-    const { table } = this.#parts;
-    this.#stopListening = onForce((backend) => hearOfForce(table, backend));
+    this.#stopListening = onForce((backend) => hearOfForce(this.#parts.table, backend));
     this.#options.onMade((reason) => loseAll(this.#parts, reason));
   }
 
-  /** Makes a client with a connection of its own, to a URL or by ioredis options; `close()` ends that connection. */
+  /**
+   * Makes a client with a connection of its own, to a URL or by ioredis options; `close()` ends that connection.
+   * @throws TypeError, RangeError for wrong arguments, and for `keyPrefix`; Error without the package ioredis
+   */
   static connect(target: string | object, options?: LockClientOptions): LockClient {
     checkClientOptions(options);
     const redis = connect(target);
@@ -80,39 +82,39 @@ export class LockClient {
     return client;
   }
 
-  /** A reentrant lock, not fair. */
+  /** A reentrant lock, not fair. @throws TypeError, RangeError for a wrong name */
   getLock(name: string): Lock {
     return new Lock(this.#parts.table, new HashBackend(this.#lockParts(name)));
   }
 
-  /** A reentrant lock that is granted first come first served over all processes. */
+  /** A reentrant lock that is granted first come first served over all processes. @throws as {@link getLock} */
   getFairLock(name: string): FairLock {
     return new FairLock(this.#parts.table, new FairBackend(this.#lockParts(name)));
   }
 
-  /** A reentrant lock whose holds carry a fencing token. */
+  /** A reentrant lock whose holds carry a fencing token. @throws as {@link getLock} */
   getFencedLock(name: string): FencedLock {
     return new FencedLock(this.#parts.table, new FencedBackend(this.#lockParts(name)));
   }
 
-  /** Many readers or one writer. */
+  /** Many readers or one writer. @throws as {@link getLock}, and TypeError for wrong options */
   getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
     const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
     if (typeof preferWriters !== "boolean") throw new TypeError("preferWriters must be true or false");
     return new ReadWriteLock({ ...this.#parts, ...this.#lockParts(name), preferWriters });
   }
 
-  /** Permits without owner or lease: a process that dies keeps them. */
+  /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
   getSemaphore(name: string): Semaphore {
     return new Semaphore(this.#number("semaphore", name, semaphoreChannel), this.#parts.permits.live);
   }
 
-  /** Permits with a lease each. */
+  /** Permits with a lease each. @throws as {@link getLock} */
   getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
     return new PermitExpirableSemaphore(this.#number("permits", name, semaphoreChannel), this.#parts.permits);
   }
 
-  /** A gate that opens for all when it has been counted down to zero. */
+  /** A gate that opens for all when it has been counted down to zero. @throws as {@link getLock} */
   getCountDownLatch(name: string): CountDownLatch {
     return new CountDownLatch(this.#number("latch", name, latchChannel));
   }
@@ -120,7 +122,7 @@ export class LockClient {
   /**
    * What Redis knows of a lock, of this library or Redisson's; null if the lock is free, and for a semaphore or a latch
    * unless `kinds` is "all". Also who holds it and who waits for it, as far as their clients tell.
-   * @throws WRONG_DATA for a key with data that is neither this library's nor Redisson's
+   * @throws WRONG_DATA for data that is neither this library's nor Redisson's; UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
    */
   async inspect(name: string, options?: InspectOptions): Promise<LockInfo | null> {
     const { kinds } = checkOptions(options, ["kinds"], "inspect");
@@ -130,8 +132,8 @@ export class LockClient {
   }
 
   /**
-   * All locks that are held, on every master, found by SCAN, in no order. A lock that is taken or given back meanwhile
-   * may be missing or not.
+   * All locks that are held, on every master, by SCAN, in no order. One that comes or goes meanwhile may be missing.
+   * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED, while the list is read
    */
   async *list(options?: ListOptions): AsyncGenerator<LockInfo, void, void> {
     const { match = "*", count = 1_000, kinds } = checkOptions(options, ["match", "count", "kinds"], "list");
@@ -157,13 +159,13 @@ export class LockClient {
 
   /**
    * Runs fn, and all that it awaits, as one new owner; resolves with what fn returns.
-   * @throws what fn throws; TypeError if it is no function
+   * @throws what fn throws; TypeError if it is no function; CLIENT_CLOSED
    */
   async scope<T>(fn: () => T | Promise<T>): Promise<T> {
     return this.newOwner().scope(fn);
   }
 
-  /** A new owner, to be named in `options.owner` or used by its `scope`. */
+  /** A new owner, to be named in `options.owner` or used by its `scope`. @throws CLIENT_CLOSED */
   newOwner(): Owner {
     this.#env.assertOpen("");
     return new Owner();
@@ -181,24 +183,22 @@ export class LockClient {
     return this;
   }
 
-  /** Removes a listener that {@link on} or {@link once} has added. */
+  /** Removes a listener that {@link on} or {@link once} has added. @throws as {@link on} */
   off<E extends LockEventName>(event: E, listener: LockListener<E>): this {
     this.#env.events.off(event, listener);
     return this;
   }
 
   /**
-   * Resolves when the server is reached, is new enough, and permits what locks, semaphores and latches of this client
-   * send: commands, and keys and channels behind `prefix`. Without a prefix it cannot see whether rights are confined
-   * to some names.
+   * Resolves when the server is reached, is new enough, and permits what this client's locks, semaphores and latches
+   * send: commands, keys and channels behind `prefix`. Without a prefix it cannot see rights that are for some names.
    * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
    */
   async ready(): Promise<void> {
     const env = this.#env;
     env.assertOpen("");
     await env.runner.prepare("", this.#options.commandTimeout).catch(tellCaller);
-    const name = `holdfast-ready-${clientId()}`;
-    const probe = new HashBackend(this.#lockParts(name));
+    const probe = new HashBackend(this.#lockParts(`holdfast-ready-${clientId()}`));
     await checkServer(env, env.router, probe, this.#options.prefix !== "").catch(tellCaller);
   }
 

@@ -25,6 +25,7 @@ export type LockMiddleware = (
  * Middleware for Express and Connect: each request is one owner, in a `client.scope` that ends when its response
  * closes, whether the response was sent or broken off. What the request still holds then stays held until its lease
  * ends: use `run`, or `finally`. With a closed client the request fails (CLIENT_CLOSED).
+ * @throws TypeError for what is no LockClient
  * @example
  * express().use(lockScope(client));
  */
@@ -56,6 +57,7 @@ export type LockPlugin = (fastify: FastifyLike, options: LockPluginOptions) => P
 /**
  * Plugin for Fastify 5, `fastify.register(lockPlugin, { client })`: the scope of {@link lockScope} for each request of
  * the instance that it is registered with, and of all below; `fastify.locks` is the client.
+ * @throws TypeError for what is no LockClient
  * @example
  * await fastify().register(lockPlugin, { client });
  */

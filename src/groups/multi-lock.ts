@@ -89,7 +89,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /**
    * Whether somebody holds all members (of a RedLock: a majority).
-   * @throws of a RedLock QUORUM where masters that gave no answer could turn the result
+   * @throws as {@link forceUnlock}; of a RedLock QUORUM, too, where masters that gave no answer could turn the result
    */
   override async isLocked(): Promise<boolean> {
     return (await this.#best(0, async ({ lock }) => Number(await lock.isLocked()), differ)) > 0;
@@ -114,7 +114,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /**
    * The least of the members (of a RedLock: of the best majority of those that answered), in milliseconds; -2 when free.
-   * @throws of a RedLock QUORUM where masters that gave no answer could make it held
+   * @throws as {@link forceUnlock}; of a RedLock QUORUM, too, where masters that gave no answer could make it held
    */
   override async remainTimeToLive(): Promise<number> {
     const isOpen = (least: number, most: number) => least === FREE && most !== FREE;

@@ -72,7 +72,7 @@ export abstract class LockFace<H extends Hold = Hold> {
    * Waits until the lock is granted.
    * @throws WAIT_TIMEOUT if `wait` milliseconds were not enough; `signal.reason` if the signal aborts first
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late),
-   * UPGRADE_REFUSED (of a write side)
+   * UPGRADE_REFUSED (of a write side), QUORUM (of a RedLock)
    */
   async lock(options?: LockOptions): Promise<H> {
     const checked = checkOptions(options, LOCK_OPTIONS, "lock");

@@ -82,7 +82,7 @@ export class PermitExpirableSemaphore {
   /**
    * Gives a permit back.
    * @throws NOT_OWNER if the permit is unknown, or its lease has ended; UNAVAILABLE without an answer: the release goes
-   * on in the background then, and a further call asks for it again
+   * on in the background then, and a further call asks for it again; UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async release(id: string): Promise<void> {
     if (await this.tryRelease(id)) return;

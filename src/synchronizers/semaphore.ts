@@ -60,7 +60,7 @@ export class Semaphore {
   }
 
   /**
-   * Takes permits; waits until there are enough.
+   * Takes permits, 1 if absent; waits until there are enough.
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED; `signal.reason`
    */
   async acquire(permits: number = 1, options?: SignalOptions): Promise<void> {
@@ -68,7 +68,8 @@ export class Semaphore {
   }
 
   /**
-   * Takes permits if there are enough within `wait` milliseconds (at once if 0). Resolves with whether there were.
+   * Takes permits, 1 if absent, if there are enough within `wait` milliseconds (at once if absent or 0). Resolves with
+   * whether there were.
    * @throws as {@link acquire}
    */
   async tryAcquire(permits: number = 1, wait: number = 0, options?: SignalOptions): Promise<boolean> {
@@ -76,7 +77,7 @@ export class Semaphore {
   }
 
   /**
-   * Gives permits back. Nobody checks who took them.
+   * Gives permits back, 1 if absent. Nobody checks who took them.
    * @throws UNAVAILABLE if Redis gives no answer in time; the call goes on in the background, so do not repeat it;
    * UNSUPPORTED, CLIENT_CLOSED; WRONG_DATA, also if there would be more than Redis counts (2^63-1): none is given back
    * then
@@ -105,7 +106,8 @@ export class Semaphore {
 
   /**
    * Takes permits, runs fn and gives them back. What fn throws always wins.
-   * @throws WAIT_TIMEOUT if there were not enough within `wait`; LOCK_LOST if the client was closed meanwhile
+   * @throws as {@link acquire}; WAIT_TIMEOUT if there were not enough within `wait`; LOCK_LOST if the client was closed
+   * meanwhile
    */
   async run<T>(fn: () => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T> {
     checkFunction(fn, "fn");
