@@ -30,10 +30,7 @@ function about(lockName: string): string {
 class LockErrorBase<C extends LockErrorCode> extends Error {
   /** What happened; each class has its own, so a `switch` narrows. */
   readonly code: C;
-  /**
-   * The name of the lock or synchronizer that the call was for, without the prefix. Of a group: the group's, or that of the
-   * one member that failed.
-   */
+  /** The name of what the call was for, without the prefix. Of a group: the group's, or that of the member that failed. */
   readonly lockName: string;
   /** What each member failed with, if the call was for a group of locks. */
   declare readonly errors?: unknown[];

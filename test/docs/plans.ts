@@ -20,7 +20,10 @@ const NOT_RUN: Record<string, string> = {
 /** Shell commands, and the reason why the tests of the docs do not run them. */
 const COMMANDS: [RegExp, because: string][] = [
   [/^npm (install|run [a-z]+|test)\b/, "npm, which other tests run"],
-  [/^(npm run build && )?node (node_modules\/holdfast\/)?examples\/\S+$/, "an example, which test/examples runs"],
+  [
+    /^(npm run build && )?node (node_modules\/holdfast\/)?examples\/\S+$/,
+    "an example, which test/examples runs",
+  ],
   [/^holdfast [a-z]+\b/, "the program, which test/cli runs"],
 ];
 
