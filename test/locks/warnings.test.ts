@@ -120,6 +120,7 @@ describe("a call that waits for a bare hold of its own async tree", () => {
     await advance(11_000);
     expect(waiting.outcome).toBe("WAIT_TIMEOUT");
     expect(warnings).toHaveLength(1);
+    expect(warnings[0]?.message).toContain(`lock "${NAME}"`);
     await third.unlock();
     await hold.unlock();
   });
