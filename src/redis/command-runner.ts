@@ -155,7 +155,7 @@ export class CommandRunner implements CommandHost {
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
-    const send = () => this.connection.call(name, ...args);
+    const send = () => this.sender.sendPlain(() => this.connection.call(name, ...args));
     return this.send({ lockName: "", send }, (reply) => reply);
   }
 

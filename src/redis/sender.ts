@@ -82,6 +82,11 @@ export class Sender {
     return this.#connection.evalsha(...command);
   }
 
+  /** Sends a command that is no script, in the database of the connection. */
+  sendPlain<T>(send: () => Promise<T>): Promise<T> {
+    return this.#database.run(send);
+  }
+
   /**
    * Commands that are sent in this tick from now on travel together, the first one too, so that no other client's
    * command comes between them.

@@ -43,6 +43,9 @@ describe.for(KINDS)("%s", ([, connect]) => {
       code: "UNSUPPORTED",
       message: expect.stringContaining("select"),
     });
+    // Nor is the other database shown.
+    for (const call of [client.list().next(), client.inspect("job"), lock.isLocked()])
+      expect(await failure(call)).toMatchObject({ code: "UNSUPPORTED" });
     expect(await direct.dbsize()).toBe(0);
     await allow("+@all");
     await lock.run(async () => expect([await heldIn(0), await heldIn(3)]).toEqual([false, true]));
