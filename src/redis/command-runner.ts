@@ -192,6 +192,7 @@ export class CommandRunner implements CommandHost {
     this.#closed = true;
     for (const stop of this.#stopListening) stop();
     this.#trouble.close();
+    this.sender.close();
     this.cleanUp.close();
     for (const command of this.#commands()) command.close();
     this.limit.close();

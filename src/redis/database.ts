@@ -3,12 +3,17 @@
  * on in the database where it was, and tells it by an event that need not be heard. A lock there excludes nobody.
  */
 import { type Connection, databaseOf, type Stream } from "./connection.js";
+import { onEvents } from "./connection-events.js";
+
+/** In these states a connection will be ready, or end, by itself. */
+const COMING: ReadonlySet<string> = new Set(["connecting", "connect", "reconnecting", "close"]);
 
 export class Database {
   readonly #connection: Connection;
   /** The database that the server has confirmed last, and on which socket. */
   #confirmed: { readonly database: number; readonly socket: Stream | undefined } | undefined;
   #confirming: Promise<void> | undefined;
+  readonly #listening = new Set<() => void>();
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -30,6 +35,11 @@ export class Database {
     return send().then((reply) => (this.#connection.stream === stream ? reply : this.run(send)));
   }
 
+  /** Takes its listeners off the connection. What waits for an answer waits for ever. */
+  close(): void {
+    for (const stop of this.#listening) stop();
+  }
+
   get #known(): number {
     const { stream } = this.#connection;
     const confirmed = this.#confirmed;
@@ -43,9 +53,40 @@ export class Database {
     return this.#confirming;
   }
 
+  /**
+   * Of a SELECT that a lost connection leaves unanswered ioredis may never tell the end: always while the connection is
+   * not ready yet, and also later without `autoResendUnfulfilledCommands`. So it is sent when the connection is ready, and
+   * its loss ends the wait.
+   */
   async #select(): Promise<void> {
-    const database = databaseOf(this.#connection);
-    await this.#connection.select?.(database);
-    this.#confirmed = { database, socket: this.#connection.stream };
+    const connection = this.#connection;
+    if (COMING.has(connection.status)) await this.#next("ready", "end").event;
+    const database = databaseOf(connection);
+    const selected = Promise.resolve(connection.select?.(database)).then(() => {
+      this.#confirmed = { database, socket: connection.stream };
+    });
+    const loss = this.#next("close");
+    try {
+      await Promise.race([selected, loss.event]);
+    } finally {
+      loss.stop();
+    }
+  }
+
+  /** The next of these events of the connection. */
+  #next(...events: readonly string[]): { readonly event: Promise<void>; readonly stop: () => void } {
+    let stop = (): void => {};
+    const event = new Promise<void>((resolve) => {
+      const stopListening = onEvents(this.#connection, events, () => {
+        stop();
+        resolve();
+      });
+      stop = () => {
+        this.#listening.delete(stop);
+        stopListening();
+      };
+      this.#listening.add(stop);
+    });
+    return { event, stop };
   }
 }

@@ -145,6 +145,10 @@ export class Sender {
     }
   }
 
+  close(): void {
+    this.#database.close();
+  }
+
   /**
    * Lets the commands of one tick travel in few writes, because a write for each costs more than all else here. The
    * first command goes at once, as it may be the only one. The others go in groups, so that the server works while the

@@ -40,6 +40,10 @@ const rows: Record<string, Row> = {
   },
   "commandTimeout: 300": { redis: { commandTimeout: 300 } },
   "db: 2": { redis: { db: 2 }, topologies: ["standalone"] },
+  "db: 2, autoResendUnfulfilledCommands: false": {
+    redis: { db: 2, autoResendUnfulfilledCommands: false },
+    topologies: ["standalone"],
+  },
   RESP2: { redis: { protocol: 2 }, versions: [6] },
   RESP3: { redis: { protocol: 3 }, versions: [6] },
   "enableAutoPipelining: true": {

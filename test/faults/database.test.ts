@@ -75,6 +75,16 @@ describe.for(KINDS)("%s", ([, connect]) => {
   });
 });
 
+test("a client that is closed while its database waits for a connection leaves no listener behind", async () => {
+  const redis = server.connect({ port: 1, db: 3 });
+  const events = ["ready", "end", "close"];
+  const before = events.map((event) => redis.listenerCount(event));
+  const client = new LockClient(redis, { commandTimeout: 500 });
+  expect(await failure(client.getLock("job").lock())).toMatchObject({ code: "UNAVAILABLE" });
+  await client.close({ timeout: 0 });
+  expect(events.map((event) => redis.listenerCount(event))).toEqual(before);
+});
+
 test("a database that the user of a connection has selected in vain is not taken for granted", async () => {
   const redis = connectAs(0);
   const lock = forTest(new LockClient(redis, UNHURRIED)).getLock("job");
