@@ -30,7 +30,7 @@ export class Database {
    */
   run<T>(send: () => Promise<T>): Promise<T> {
     if (this.isFirst) return send();
-    if (databaseOf(this.#connection) !== this.#known) return this.#confirm().then(() => this.run(send));
+    if (!this.#isSure) return this.#confirm().then(() => this.run(send));
     const { stream } = this.#connection;
     return send().then((reply) => (this.#connection.stream === stream ? reply : this.run(send)));
   }
@@ -40,13 +40,22 @@ export class Database {
     for (const stop of this.#listening) stop();
   }
 
+  get #isSure(): boolean {
+    return databaseOf(this.#connection) === this.#known;
+  }
+
   get #known(): number {
     const { stream } = this.#connection;
     const confirmed = this.#confirmed;
     return confirmed && confirmed.socket === stream && !stream?.destroyed ? confirmed.database : 0;
   }
 
+  /** Rejects with the refusal of a SELECT that is sent from now on: one that is on its way may be out of date. */
   #confirm(): Promise<void> {
+    return this.#confirming?.catch(() => (this.#isSure ? undefined : this.#begin())) ?? this.#begin();
+  }
+
+  #begin(): Promise<void> {
     this.#confirming ??= this.#select().finally(() => {
       this.#confirming = undefined;
     });
