@@ -3,7 +3,7 @@
  */
 import { isLockError } from "../base/errors.js";
 import type { CommandRunner } from "./command-runner.js";
-import { addressOf, isCluster, masterAddress } from "./connection.js";
+import { isCluster, masterAddress, nodeAt } from "./connection.js";
 import { onEvents } from "./connection-events.js";
 
 /** The states of a connection that has not reached a server yet. */
@@ -71,9 +71,7 @@ export class KnownMasters {
   async #askRunId(address: string): Promise<string | undefined> {
     const runner = this.#runner;
     const { connection } = runner;
-    const node = isCluster(connection)
-      ? connection.nodes("master").find((master) => addressOf(master) === address)
-      : undefined;
+    const node = isCluster(connection) ? nodeAt(connection, address) : undefined;
     try {
       const asked = node
         ? runner.withTimeout("", node.call("INFO", "server"))
