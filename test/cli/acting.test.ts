@@ -25,7 +25,7 @@ test("run gives the command the lock's name, its owner and the token; what it wr
   expect(await site.client().getLock("env").isLocked()).toBe(false);
 });
 
-test("a command inside another's has the token of its own lock, or none", async () => {
+test("a command inside another's has the token of its own lock, or none [B162]", async () => {
   const inner = [
     process.execPath,
     PROGRAM,
@@ -127,7 +127,7 @@ test("a command that does not stop is killed after --kill-after", async () => {
   expect((await running.ended).code).toBe(76);
 });
 
-test("a --kill-after of weeks gives the command its time", async () => {
+test("a --kill-after of weeks gives the command its time [B68]", async () => {
   const slow = "trap 'sleep 0.3; echo stopped; exit 0' TERM; echo runs; while :; do sleep 0.1; done";
   const running = site.start(
     "run",
@@ -164,7 +164,7 @@ test("signals are passed on, and the lock is given back", async () => {
 });
 
 test.each(["SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGABRT"] as const)(
-  "%s goes to the command, which keeps its lock",
+  "%s goes to the command, which keeps its lock [B206]",
   async (signal) => {
     const name = signal.slice("SIG".length);
     const running = site.start(
@@ -198,7 +198,9 @@ test("a signal while it waits for the lock ends it, and leaves nothing behind", 
   await hold.unlock();
 });
 
-test("a command that takes no signal, as another user's, keeps the lock until it ends", async ({ skip }) => {
+test("a command that takes no signal, as another user's, keeps the lock until it ends [B141]", async ({
+  skip,
+}) => {
   if (process.getuid?.() !== 0) skip("only root can start a command of another user");
   // Root without the right to signal others' processes, as a user is before what sudo has started.
   const command = ["setpriv", "--reuid=65534", "--clear-groups", "sh", "-c", "echo runs; read line; exit 5"];
@@ -223,7 +225,7 @@ test("a command that takes no signal, as another user's, keeps the lock until it
   expect(await lock.isLocked()).toBe(false);
 });
 
-test("a command that is not there: 127, and the lock is free again", async () => {
+test("a command that is not there: 127, and the lock is free again [B147]", async () => {
   const { code, err } = await site.run("run", "none", "--", "/no/such/command");
   expect(code).toBe(127);
   expect(err).toContain("there is no such command");

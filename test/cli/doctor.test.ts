@@ -86,7 +86,7 @@ test("what loses locks is poor: eviction, a replica, a user without rights, idle
 test.each([
   ["everysec", /the last second/],
   ["no", /has not written yet, often half a minute/],
-])("doctor tells what a crash forgets with appendfsync %s", async (fsync, text) => {
+])("doctor tells what a crash forgets with appendfsync %s [B253]", async (fsync, text) => {
   await using server = await startRedis({ args: ["--appendonly", "yes", "--appendfsync", fsync] });
   const { level, finding } = (await examine(server.url)).by.persistence as Finding;
   expect([level, finding]).toEqual(["note", expect.stringMatching(text)]);
@@ -103,19 +103,22 @@ test.each([
 test.each([
   ["all commands", "app", ["resetchannels", "&app:*", "+@all"]],
   ["all commands but one", "shop", ["resetchannels", "&*", "+@all", "-hset"]],
-])("a user with %s for some names is no good one, unless a prefix says which", async (_, prefix, rules) => {
-  await site.server.call("ACL", "SETUSER", prefix, "reset", "on", ">pw", `~${prefix}:*`, ...rules);
-  const url = `redis://${prefix}:pw@127.0.0.1:${site.server.port}`;
-  expect((await site.main("run", "foo", "--url", url, "--", "true")).code).toBe(70);
-  expect((await examine(url)).by.rights).toMatchObject({
-    level: "note",
-    finding: "rights are confined to some names",
-    cure: expect.stringContaining("--prefix"),
-  });
-  expect((await examine(url, "--prefix", prefix)).by.rights).toMatchObject({ level: "bad" });
-});
+])(
+  "a user with %s for some names is no good one, unless a prefix says which [B208]",
+  async (_, prefix, rules) => {
+    await site.server.call("ACL", "SETUSER", prefix, "reset", "on", ">pw", `~${prefix}:*`, ...rules);
+    const url = `redis://${prefix}:pw@127.0.0.1:${site.server.port}`;
+    expect((await site.main("run", "foo", "--url", url, "--", "true")).code).toBe(70);
+    expect((await examine(url)).by.rights).toMatchObject({
+      level: "note",
+      finding: "rights are confined to some names",
+      cure: expect.stringContaining("--prefix"),
+    });
+    expect((await examine(url, "--prefix", prefix)).by.rights).toMatchObject({ level: "bad" });
+  },
+);
 
-test("the user of the guide hears messages behind its prefix", async () => {
+test("the user of the guide hears messages behind its prefix [B209]", async () => {
   const server = await startRedis({ args: confinedUserArgs(false) });
   stops.push(() => server.stop());
   await server.call("ACL", "SETUSER", "shop", "resetchannels", "&redisson_*{shop:*");
@@ -134,7 +137,7 @@ test("a cluster, asked as one and as a lone server", async () => {
   expect((await examine(url)).by.cluster).toMatchObject({ level: "poor" });
 });
 
-test("one master of a cluster that is set differently is found, and named", async () => {
+test("one master of a cluster that is set differently is found, and named [B139]", async () => {
   const cluster = await startCluster({ masters: 3 });
   stops.push(() => cluster[Symbol.asyncDispose]());
   const [first, odd, last] = cluster.nodes as [RedisServer, RedisServer, RedisServer];
@@ -149,7 +152,7 @@ test("one master of a cluster that is set differently is found, and named", asyn
   expect(findings.filter(({ what }) => what === "persistence")).toHaveLength(1);
 });
 
-test("the rights of the user are tried on each master of a cluster, and the master that refuses is named", async () => {
+test("the rights of the user are tried on each master of a cluster, and the master that refuses is named [B247]", async () => {
   const cluster = forTest(await startCluster({ masters: 3 }));
   const [first] = cluster.nodes as [RedisServer];
   const may = (node: RedisServer, ...rules: string[]) =>
@@ -195,7 +198,7 @@ test("a master of a cluster that has no memory left is bad, and named", async ()
   );
 });
 
-test("a server that refuses to write is bad", async () => {
+test("a server that refuses to write is bad [B92]", async () => {
   const refusing = await startRedis({ args: ["--min-replicas-to-write", "2"] });
   stops.push(() => refusing.stop());
   expect(await examine(refusing.url)).toMatchObject({
@@ -204,7 +207,7 @@ test("a server that refuses to write is bad", async () => {
   });
 });
 
-test("a SUBSCRIBE without an answer: no messages, and the rest is looked at", async () => {
+test("a SUBSCRIBE without an answer: no messages, and the rest is looked at [B207]", async () => {
   const proxy = forTest(await startProxy(site.server));
   proxy.delayReplies(600_000, named("subscribe"));
   const { code, by } = await examine(`redis://127.0.0.1:${proxy.port}`);
@@ -217,7 +220,7 @@ test("a SUBSCRIBE without an answer: no messages, and the rest is looked at", as
   });
 });
 
-test("a check that gets no answer says so", async () => {
+test("a check that gets no answer says so [B207]", async () => {
   const proxy = forTest(await startProxy(site.server));
   proxy.delayReplies(600_000, named("zcard"));
   const { by } = await examine(`redis://127.0.0.1:${proxy.port}`);
@@ -227,7 +230,7 @@ test("a check that gets no answer says so", async () => {
   });
 });
 
-test("where each answer takes long, latency is poor, and the rights are found out all the same", async () => {
+test("where each answer takes long, latency is poor, and the rights are found out all the same [B248]", async () => {
   const proxy = forTest(await startProxy(site.server));
   proxy.delayReplies(300);
   const { code, by } = await examine(`redis://127.0.0.1:${proxy.port}`);
@@ -241,7 +244,7 @@ test("where each answer takes long, latency is poor, and the rights are found ou
   expect(by.latency?.finding).toMatch(/^\d{3,}\.\d ms, at most \d{3,}\.\d ms, of (\d|10)$/);
 });
 
-test("a connection that breaks at SUBSCRIBE is made anew, and nothing else goes to the terminal", async () => {
+test("a connection that breaks at SUBSCRIBE is made anew, and nothing else goes to the terminal [B207]", async () => {
   const proxy = forTest(await startProxy(site.server));
   const isProbe = ([name = "", channel = ""]: readonly string[]) =>
     /^subscribe$/i.test(name) && channel.includes("holdfast doctor");

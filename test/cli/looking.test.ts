@@ -51,7 +51,7 @@ test.each<[string[], RegExp]>([
   [["ls", "--cluster", "--sentinel", "main"], /--cluster and --sentinel.*use one/],
   [["ls", "--cluster", "--url", "redis://:secret@nowhere/3"], /no database but 0.*names 3/],
   [["completions", "csh"], /bash, zsh, fish/],
-])("typed wrong: %j", async (args, text) => {
+])("typed wrong: %j [B91] [B145] [B161] [B163]", async (args, text) => {
   const { code, out, err } = await site.main(...args);
   expect({ code, out }).toEqual({ code: 64, out: "" });
   expect(err).toMatch(text);
@@ -63,12 +63,12 @@ test("a process ends with the code and the message of a wrong command line", asy
   expect(await site.run("lss")).toEqual(await site.main("lss"));
 });
 
-test("--help without a command is the help, whatever stands before it", async () => {
+test("--help without a command is the help, whatever stands before it [B146]", async () => {
   const help = await site.main("--help");
   expect(await site.main("--json", "--url", "redis://nowhere", "--help")).toEqual(help);
 });
 
-test("options of every command may stand before help, and behind it", async () => {
+test("options of every command may stand before help, and behind it [B254]", async () => {
   const help = await site.main("--help");
   expect(await site.main("--json", "help")).toEqual(help);
   expect(await site.main("help", "--url=redis://nowhere", "--json")).toEqual(help);
@@ -88,7 +88,7 @@ test("options of every command may stand before it", async () => {
   await hold.unlock();
 });
 
-test("behind -- a name may begin with a dash", async () => {
+test("behind -- a name may begin with a dash [B56]", async () => {
   const hold = await site.client().getLock("-h").lock();
   expect((await site.main("get", "--json", "--", "-h")).out).toContain('"name":"-h"');
   expect((await site.main("ls", "--json", "--", "-*")).out).toContain('"name":"-h"');
@@ -186,7 +186,7 @@ test("watch tells grants, waits, releases and lapses as they happen", async () =
   expect((await watching.ended).code).toBe(130);
 });
 
-test("watch tells that a lease ran out", async () => {
+test("watch tells that a lease ran out [B250]", async () => {
   const watching = site.start("watch", "ran out", "--every", "100ms", "--json");
   await watching.says(/free/);
   const ends = () => [...watching.out.matchAll(/"what":"(lapsed|released)"/g)].map(([, what]) => what);
@@ -231,7 +231,7 @@ test("watch --every may be weeks: it looks once, and Node has nothing to warn of
   expect(await running.ended).toMatchObject({ code: 130, err: "" });
 });
 
-test("who reads what it writes may leave: it ends without a word, as by SIGPIPE", async () => {
+test("who reads what it writes may leave: it ends without a word, as by SIGPIPE [B69]", async () => {
   const running = site.start("ls", "--watch", "--every", "100ms");
   await running.says(/Nothing|NAME/);
   running.child.stdout?.destroy();
@@ -251,7 +251,7 @@ test.each([
   ["watch", "away"],
   ["ls", "--watch"],
   ["waiters", "--watch"],
-])("%s %s goes on when Redis answers again; without a first answer it ends", async (...command) => {
+])("%s %s goes on when Redis answers again; without a first answer it ends [B166]", async (...command) => {
   await using server = await startRedis();
   const watching = site.start(...command, "--every", "100ms", "--url", server.url);
   await watching.says(/free|Nothing|Nobody/);
@@ -298,7 +298,7 @@ test("deadlocks: two owners that wait for each other, in two processes", async (
   await Promise.all([one.unlock(), two.unlock()]);
 });
 
-test("deadlocks: a fork that waits for what the run around it holds, and no runs that take turns", async () => {
+test("deadlocks: a fork that waits for what the run around it holds, and no runs that take turns [B249]", async () => {
   const client = site.client({ label: "A" });
   const [a, b] = [client.getLock("turns a"), client.getLock("turns b")];
   const ending = new AbortController();
@@ -404,7 +404,7 @@ test.each<[string, string[], string[]]>([
   expect(found.sort()).toEqual(circles);
 });
 
-test("a table may have more rows than a function takes arguments", () => {
+test("a table may have more rows than a function takes arguments [B144]", () => {
   let shown = 0;
   const stdout = new Writable({
     write(_chunk, _encoding, done) {
@@ -444,7 +444,7 @@ test("inspector serves the page on this machine, and unlocks only if asked to", 
   await hold.unlock();
 });
 
-test.each([[[]], [["--unlock"]]])("inspector %j refuses whoever comes by a proxy", async (options) => {
+test.each([[[]], [["--unlock"]]])("inspector %j refuses whoever comes by a proxy [B246]", async (options) => {
   const running = site.start("inspector", "--port", "0", "--json", ...options);
   await running.says(/"url"/);
   const { url } = JSON.parse(running.out) as { url: string };
@@ -471,10 +471,13 @@ test.each([[[]], [["--unlock"]]])("inspector %j refuses whoever comes by a proxy
   await hold.unlock().catch(() => undefined);
 });
 
-test.each(["toString", "constructor", "tcsh"])("there are no completions for the shell %s", async (shell) => {
-  const { code, out, err } = await site.main("completions", shell);
-  expect([code, out, err]).toEqual([64, "", "holdfast: there are completions for bash, zsh, fish\n"]);
-});
+test.each(["toString", "constructor", "tcsh"])(
+  "there are no completions for the shell %s [B210]",
+  async (shell) => {
+    const { code, out, err } = await site.main("completions", shell);
+    expect([code, out, err]).toEqual([64, "", "holdfast: there are completions for bash, zsh, fish\n"]);
+  },
+);
 
 test("completions complete commands and options in bash", async () => {
   const { out } = await site.main("completions", "bash");

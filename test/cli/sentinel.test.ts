@@ -62,13 +62,13 @@ describe.skipIf(noTls)(`with TLS${noTls ? `: skipped, ${noTls}` : ""}`, () => {
     });
   }
 
-  test("a URL of redis:// is served by what speaks no TLS, one of rediss:// gives it no word in plain text", async () => {
+  test("a URL of redis:// is served by what speaks no TLS, one of rediss:// gives it no word in plain text [B142]", async () => {
     const plain = sentinels[0]?.port;
     expect(await list("redis", plain)).toMatchObject({ code: 0, out: "Nothing is held.\n" });
     expect(await list("rediss", plain)).toMatchObject({ code: 69, out: "" });
   });
 
-  test("a URL of rediss:// reaches the master by TLS, too", async () => {
+  test("a URL of rediss:// reaches the master by TLS, too [B142]", async () => {
     expect(await list("rediss", ports[1])).toMatchObject({ code: 0, out: "Nothing is held.\n", err: "" });
   });
 });

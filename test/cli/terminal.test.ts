@@ -78,7 +78,7 @@ test("unlock shows who would lose it, asks, and does what was said", async () =>
 test.each([
   ["with --json", (words: string) => `${words} --json`, /^\{"unlocked":true\}$/m],
   ["whose output goes to a file", (words: string) => `sh -c '"$0" "$@" > /dev/null' ${words}`, /\[y\/N\]/],
-])("unlock %s shows who would lose it where it asks", async (name, of, also) => {
+])("unlock %s shows who would lose it where it asks [B251]", async (name, of, also) => {
   const hold = await site.client({ label: "orders-2" }).getLock(name).lock();
   const { running, shown } = startAtTerminal(of(`'${process.execPath}' '${PROGRAM}' unlock '${name}'`));
   await until("it asks", () => /\[y\/N\]/.test(shown()));
@@ -88,7 +88,7 @@ test.each([
   await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
 });
 
-test("unlock takes a lock from nobody but those whom it has shown", async () => {
+test("unlock takes a lock from nobody but those whom it has shown [B160]", async () => {
   const lock = site.client().getLock("handed on");
   const shown = await lock.lock();
   let next: Hold | undefined;
@@ -102,7 +102,7 @@ test("unlock takes a lock from nobody but those whom it has shown", async () => 
   await next?.unlock();
 });
 
-test("a signal ends it while it asks", async () => {
+test("a signal ends it while it asks [B143]", async () => {
   const hold = await site.client().getLock("left").lock();
   const command = `sh -c 'echo process $$; exec "${process.execPath}" "${PROGRAM}" unlock left'; echo "code $?"`;
   const { running, shown } = startAtTerminal(command);
@@ -116,7 +116,7 @@ test("a signal ends it while it asks", async () => {
 test.each([
   ["Ctrl-C", "\u0003", 130],
   ["Ctrl-\\", "\u001c", 131],
-])("%s ends it while it asks, as the signal does", async (key, typed, code) => {
+])("%s ends it while it asks, as the signal does [B252]", async (key, typed, code) => {
   const hold = await site.client().getLock(`left by ${key}`).lock();
   const { running, shown } = startAtTerminal(
     `ulimit -c 0; exec '${process.execPath}' '${PROGRAM}' unlock 'left by ${key}' --json`,
@@ -135,7 +135,7 @@ test.each([
   // The shell hears the key too. Some shells end of it, whatever the command does.
   ["a pipe", "Ctrl-C", "\u0003", "trap : INT; true | "],
   ["the terminal", "Ctrl-\\", "\u001c", "exec "],
-])("a command whose input is %s gets %s once", async (_, _key, typed, before) => {
+])("a command whose input is %s gets %s once [B175] [B206]", async (_, _key, typed, before) => {
   const counting = `let times = 0;
     const heard = () => console.log("heard " + ++times);
     process.on("SIGINT", heard).on("SIGQUIT", heard).on("SIGTERM", () => process.exit(times));
@@ -186,7 +186,7 @@ test("--json of watch is a document in each line", async () => {
 });
 
 test.each([[["ls", "--json"]], [["ls", "--watch"]], [["--help"]]])(
-  "output that cannot be written is no success: %j",
+  "output that cannot be written is no success: %j [B211]",
   async (args) => {
     const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(" ");
     const running = promisify(execFile)("sh", ["-c", `${words} > /dev/full`], {

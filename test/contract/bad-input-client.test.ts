@@ -145,11 +145,14 @@ describe("client options", () => {
     [{ drift: 0.7 }, "below 0.666", "30000", "0.7"],
     [{ drift: 0.665, watchdogTimeout: 300 }, "below 0.659", "300", "0.665"],
     [{ drift: -1 }, "below 0.666", "30000", "-1"],
-  ])("a drift that leaves no time to renew a hold is refused, with the bound: %o", (options, ...said) => {
-    const { message } = throws(() => new LockClient(redis, as(options)), RangeError);
-    for (const word of said) expect(message).toContain(word);
-    throws(() => LockClient.connect(server.url, as(options)), RangeError);
-  });
+  ])(
+    "a drift that leaves no time to renew a hold is refused, with the bound: %o [B15]",
+    (options, ...said) => {
+      const { message } = throws(() => new LockClient(redis, as(options)), RangeError);
+      for (const word of said) expect(message).toContain(word);
+      throws(() => LockClient.connect(server.url, as(options)), RangeError);
+    },
+  );
 
   test.each([
     { drift: 0.666 },
@@ -209,7 +212,7 @@ describe("the connection", () => {
     ["a connection", new Redis({ lazyConnect: true }), /new LockClient\(connection\)/],
     ["a cluster", new Cluster([], { lazyConnect: true }), /new LockClient\(connection\)/],
     ["a client of the package redis", createClient(), /new LockClient\(connection\)/],
-  ])("LockClient.connect, which says what to do: %s", (_, value, advice) => {
+  ])("LockClient.connect, which says what to do: %s [B46]", (_, value, advice) => {
     expect(throws(() => LockClient.connect(value), TypeError).message).toMatch(advice);
   });
 });
@@ -256,7 +259,7 @@ describe("ioredis' keyPrefix is refused with a TypeError that names `prefix`", (
 describe("ioredis' options that leave commands waiting for ever after a lost reply", () => {
   const both = { enableAutoPipelining: true, autoResendUnfulfilledCommands: false, lazyConnect: true };
 
-  test("are refused with a TypeError that names both, and the way out", () => {
+  test("are refused with a TypeError that names both, and the way out [B262]", () => {
     const { message } = throws(() => new LockClient(server.connect(both)), TypeError);
     for (const option of ["enableAutoPipelining", "autoResendUnfulfilledCommands", "evalsha"])
       expect(message).toContain(option);

@@ -38,11 +38,11 @@ eachKind("wrong arguments", (test) => {
     await refused(() => lock.run(never, { lease }), type);
   });
 
-  test("a bigint is named as what it is", async ({ lock }) => {
+  test("a bigint is named as what it is [B149]", async ({ lock }) => {
     expect((await failure(lock.lock({ lease: as(5n) }))).message).toContain("lease must be a number, not 5n");
   });
 
-  test.for(SIGNALS)("signal: %s", async ([_, value, type], { lock }) => {
+  test.for(SIGNALS)("signal: %s [B89]", async ([_, value, type], { lock }) => {
     const signal = as(value);
     await refused(() => lock.lock({ signal }), type);
     await refused(() => lock.tryLock(0, 1000, { signal }), type);
@@ -59,7 +59,7 @@ eachKind("wrong arguments", (test) => {
     await refused(() => lock.getHoldCount(options), type);
   }
 
-  test.for(OPTIONS)("options: %s", ([_, options, type], { lock }) => refuses(lock, as(options), type));
+  test.for(OPTIONS)("options: %s [B107]", ([_, options, type], { lock }) => refuses(lock, as(options), type));
 
   test.for(OWNERS)("owner: %s", ([_, given, type], { client, lock }) => {
     const owner = given === "lock" ? lock : given === "client" ? client : given;

@@ -190,7 +190,7 @@ describe("prefix", () => {
     for (const key of await redis.keys("*")) expect(key).toContain("app:a");
   });
 
-  test("that ends with a colon is one like any other", async () => {
+  test("that ends with a colon is one like any other [B106]", async () => {
     await using client = new LockClient(redis, { ...UNHURRIED, prefix: "app:" });
     const hold = await client.getLock("order").lock();
     expect(await redis.exists("app::order", "app:order")).toBe(1);

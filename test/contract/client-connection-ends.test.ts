@@ -53,7 +53,7 @@ describe.each([
     await client.close({ timeout: 0 });
   });
 
-  test("when it is connected again, who waits is woken", async () => {
+  test("when it is connected again, who waits is woken [B23]", async () => {
     const redis = connect();
     const client = new LockClient(redis, options);
     await using other = new LockClient(connect(), options);

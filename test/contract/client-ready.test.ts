@@ -77,7 +77,7 @@ test("a user with these rights is ready", async () => {
   await nothingStays();
 });
 
-test.each([...called, ...SENT])("without the command %s: UNSUPPORTED names it", async (command) => {
+test.each([...called, ...SENT])("without the command %s: UNSUPPORTED names it [B34]", async (command) => {
   const error = await failure((await connect({ commands: [`-${command}`] })).ready());
   expect(error).toMatchObject({ code: "UNSUPPORTED" });
   expect(error.message).toContain(`'${command}`);

@@ -79,7 +79,7 @@ describe("UNAVAILABLE", () => {
     }
   }
 
-  test.for([...CALLS, READY])("%s on a refused connection has it as its cause", ([, call]) =>
+  test.for([...CALLS, READY])("%s on a refused connection has it as its cause [B40]", ([, call]) =>
     withPorts(1, async (port = 0) => {
       const redis = connect(port);
       const client = clientOn(redis);

@@ -122,7 +122,7 @@ eachKind("the local deadline", (base, kind) => {
       await wire.untilFree();
     });
 
-    test("is pessimistic: a suspend that only the wall clock saw ends the hold", async ({
+    test("is pessimistic: a suspend that only the wall clock saw ends the hold [F18]", async ({
       lock,
       wire,
       onClock,
@@ -137,7 +137,7 @@ eachKind("the local deadline", (base, kind) => {
       await wire.untilFree();
     });
 
-    test("a step back of the wall clock lengthens nothing", async ({ onClock }) => {
+    test("a step back of the wall clock lengthens nothing [F18]", async ({ onClock }) => {
       const { clock, mine } = await onClock();
       const hold = await mine.lock({ lease: 60_000 });
       clock.step(-3_600_000);

@@ -31,7 +31,7 @@ eachKind("deadlines and extend", (base, kind) => {
   });
 
   describe("every Hold has its own deadline; the key lives until the latest of them", () => {
-    test("a nested acquire never shortens an outer hold", async ({ take, expectTtl }) => {
+    test("a nested acquire never shortens an outer hold [F36]", async ({ take, expectTtl }) => {
       const outer = await take(60_000);
       const inner = await take(10_000, outer);
       await expectTtl(60_000);
@@ -62,7 +62,7 @@ eachKind("deadlines and extend", (base, kind) => {
       await outer.unlock();
     });
 
-    test("leases never add up", async ({ wire, take, expectTtl }) => {
+    test("leases never add up [F36]", async ({ wire, take, expectTtl }) => {
       const outer = await take(10_000);
       const holds = [outer];
       for (let i = 0; i < 3; i++) holds.push(await take(10_000, outer));
@@ -239,7 +239,7 @@ eachKind("deadlines and extend", (base, kind) => {
       await wire.untilFree();
     });
 
-    test("before an unlock() is done, though another call of the owner is on its way", async ({
+    test("before an unlock() is done, though another call of the owner is on its way [B88]", async ({
       lock,
       take,
     }) => {

@@ -23,7 +23,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       expect(await wire.keys()).toEqual([]);
     });
 
-    test("so does one whose grant was on its way", async ({ lock }) => {
+    test("so does one whose grant was on its way [B85]", async ({ lock }) => {
       const taking = lock.lock({ lease: 60_000 });
       const forcing = lock.forceUnlock();
       const giving = Promise.all([taking, forcing]).then(([hold, forced]) => {
@@ -51,7 +51,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       expect(toldBy(lock, "lost", events)).toHaveLength(2);
     });
 
-    test("so does a holder whose unlock or extend meets it on its way", async ({ lock }) => {
+    test("so does a holder whose unlock or extend meets it on its way [B52]", async ({ lock }) => {
       for (const meet of [(hold: Hold) => hold.unlock(), (hold: Hold) => hold.extend(40_000)]) {
         const hold = await lock.lock();
         const [forced, error] = await Promise.all([lock.forceUnlock(), failure(meet(hold))]);
@@ -61,7 +61,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
     });
 
     test.for([[undefined], [60_000]])(
-      "the holder learns `forced` at once, of another client of this process, lease %s",
+      "the holder learns `forced` at once, of another client of this process, lease %s [F21]",
       async ([lease], { rivals, lock, twin }) => {
         const events = recordEvents(rivals);
         const hold = await twin.lock({ lease });
@@ -75,7 +75,7 @@ eachKind("forceUnlock, and the questions one may ask", (test, kind) => {
       },
     );
 
-    test("the same name in another database is another lock, whose loss is not told as `forced`", async ({
+    test("the same name in another database is another lock, whose loss is not told as `forced` [B14]", async ({
       server,
       lock,
       lockName,

@@ -39,7 +39,7 @@ for (const [what, way] of WAYS) {
   const made = <T>(name: string, value: unknown, call: (options: object | undefined) => T): T =>
     way(name, value, call) as T;
 
-  test(`${what}: lease`, async () => {
+  test(`${what}: lease [B32]`, async () => {
     const lock = client.getLock(fresh());
     const calls = [
       made("lease", 1, (options) => lock.lock(options)),

@@ -38,7 +38,7 @@ eachKind("calls of one owner", (test, kind) => {
       });
     });
 
-    test("is granted at once though the first gave up with its try on the way", async ({
+    test("is granted at once though the first gave up with its try on the way [B87]", async ({
       client,
       lock,
       wire,

@@ -23,7 +23,7 @@ eachKind("client.scope and explicit owners", (test) => {
       ).toBe(error);
     });
 
-    test("what begins only when it is awaited acts for that owner, too", async ({ client, lock }) => {
+    test("what begins only when it is awaited acts for that owner, too [B90]", async ({ client, lock }) => {
       const lazy = (work: () => Promise<unknown>): Promise<unknown> => {
         // biome-ignore lint/suspicious/noThenProperty: a query that is sent when it is awaited has one
         const query = { then: (resolve: (done: Promise<unknown>) => void) => resolve(work()) };

@@ -35,7 +35,7 @@ async function asUser(
   return call(poor).finally(() => poor.close({ timeout: 0 }));
 }
 
-describe("the text of an error", () => {
+describe("the text of an error [B105]", () => {
   const FAILURES: [code: string, fail: () => Promise<unknown>, cure: RegExp][] = [
     [
       "WAIT_TIMEOUT",

@@ -59,7 +59,7 @@ async function drop(take: () => Promise<unknown>): Promise<void> {
 }
 
 eachKind("a bare hold without a lease that is garbage before its unlock", (test) => {
-  test("is given back, as often as that happens", async ({ lock }) => {
+  test("is given back, as often as that happens [B30]", async ({ lock }) => {
     for (let i = 0; i < 2; i++) {
       await drop(() => lock.lock());
       await untilFree(lock);

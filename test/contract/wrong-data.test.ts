@@ -47,7 +47,7 @@ const CALLS: [name: string, call: (lock: Lock) => Promise<unknown>][] = [
   ["remainTimeToLive", (lock) => lock.remainTimeToLive()],
 ];
 
-eachKind("a key that holds other data", (test, kind) => {
+eachKind("a key that holds other data [F26]", (test, kind) => {
   test.for(CALLS)("%s fails and leaves it, whatever it is", async ([, call], { redis, lockName, lock }) => {
     for (const [what, write] of DATA) {
       await redis.del(lockName);

@@ -31,7 +31,7 @@ describe("each block runs", () => {
   }
 });
 
-test("the HTTP service of docs/recipes.md runs on Express 4, too", async () => {
+test("the HTTP service of docs/recipes.md runs on Express 4, too [B230]", async () => {
   const services = blocks.filter(({ code }) => code.includes('from "express"'));
   expect(services.map(({ file }) => file)).toContain("docs/recipes.md");
   for (const block of services)

@@ -126,7 +126,7 @@ describe("a lock that is given back", () => {
     expect(third.tries).toHaveLength(1);
   });
 
-  test("is released after a second: nobody here tries before somebody else could", async (place) => {
+  test("is released after a second: nobody here tries before somebody else could [B39]", async (place) => {
     const { scene, queue, second, message } = place;
     await scene.clock.advance(1_001);
     expect(giveBack(queue, false)).toEqual({ to: second, handoff: "release" });
@@ -217,7 +217,7 @@ describe("a lock that is given back", () => {
     expect(await scene.untilNextTry(second)).toBe(50);
   });
 
-  test("is tried for at a message, if its holder had lost it before the offer: that message is not its own", async (place) => {
+  test("is tried for at a message, if its holder had lost it before the offer: that message is not its own [B169]", async (place) => {
     const { scene, queue, second, message } = place;
     await scene.clock.advance(50);
     expect(giveBack(queue, true)?.handoff).toBe("offer");

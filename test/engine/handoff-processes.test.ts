@@ -50,7 +50,7 @@ const holds = (property: Property, loads: fc.Arbitrary<Load>, numRuns: number) =
   );
 
 describe("processes that share a lock", () => {
-  test("take turns, however many wait in each", () => holds(isFair, anySize, 40));
+  test("take turns, however many wait in each [B38]", () => holds(isFair, anySize, 40));
 
   test("leave as much to one that waits alone in its process", () => holds(isFairToAll, withLoner, 10));
 

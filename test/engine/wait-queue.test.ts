@@ -77,7 +77,7 @@ describe("calls that want the same", () => {
     expect(second.tries).toHaveLength(1);
   });
 
-  test("tell of the next one at once, though others go first, when one goes that had told of itself", async (scene) => {
+  test("tell of the next one at once, though others go first, when one goes that had told of itself [B82]", async (scene) => {
     const first = await scene.waiting({ name: "first", traits: ADVERTISED });
     const second = await scene.acquire({ name: "second", traits: ADVERTISED });
     await first.message();
@@ -339,7 +339,7 @@ describe("where the server keeps a queue", () => {
     expect(calls.map(({ tries }) => tries.length)).toEqual([2, 1, 2]);
   });
 
-  test("a call whose ticket is lost tries, though the answer that tells it is a grant", async (scene) => {
+  test("a call whose ticket is lost tries, though the answer that tells it is a grant [B170] [B222]", async (scene) => {
     const first = await scene.waiting(fair("1"));
     const [second, third] = [await scene.acquire(fair("2")), await scene.acquire(fair("3"))];
     await second.refuse();
@@ -426,7 +426,7 @@ describe("locks that several calls can have at once", () => {
     expect(triesOf(calls)).toEqual([3, 1, 1, 1]);
   });
 
-  test("counted: what is promised to a try on its way stays promised, whoever has gone behind it", async (scene) => {
+  test("counted: what is promised to a try on its way stays promised, whoever has gone behind it [B22]", async (scene) => {
     const calls = await queue(scene, [1, 1, 1, 1, 1, 1]);
     const [first, , third, fourth] = calls;
     await first.message();

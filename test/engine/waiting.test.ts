@@ -241,7 +241,7 @@ describe("when the wait is over", () => {
 
 // "known": the server may have this ticket. If it has not, the undo of the ticket publishes no message.
 test.for([undefined, "known"])(
-  "when the last of a queue with ticket %s gives up, the queue behind it tries again",
+  "when the last of a queue with ticket %s gives up, the queue behind it tries again [B83]",
   async (ticket, scene) => {
     const { engine } = scene;
     const behind = await scene.waiting({ name: "behind", queueName: "behind" });

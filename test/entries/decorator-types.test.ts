@@ -10,7 +10,7 @@ test.each([
   { way: "standard", experimentalDecorators: false },
   { way: "experimental", experimentalDecorators: true },
 ])(
-  "the function of the name has to take all that the method takes: by a $way decorator",
+  "the function of the name has to take all that the method takes: by a $way decorator [B229] [B259]",
   ({ experimentalDecorators }) => {
     const program = ts.createProgram([FILE], {
       target: ts.ScriptTarget.ES2022,

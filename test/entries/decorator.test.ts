@@ -71,7 +71,7 @@ test.each([
   [null, "null"],
   [5, "5"],
   [["wait"], "an array"],
-])("options that are no object are refused at once: %j", (options, told) => {
+])("options that are no object are refused at once: %j [B212]", (options, told) => {
   expect(() => locked(client, "a", options as object)).toThrow(
     new TypeError(`locked: options must be an object, not ${told}`),
   );

@@ -197,7 +197,7 @@ test("a value that is no LockClient is refused at once", async () => {
   );
 });
 
-test("what throws behind lockScope throws as without it, and is called once", async () => {
+test("what throws behind lockScope throws as without it, and is called once [B150]", async () => {
   const calls: unknown[] = [];
   const next = (error?: unknown) => {
     calls.push(error);

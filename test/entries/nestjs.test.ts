@@ -103,7 +103,7 @@ test("applications in one process do not meet; the client ends with its applicat
 });
 
 test.each(["forRoot", "forRootAsync"] as const)(
-  "modules of %s that differ by values alone have a client each, also where Nest compares modules by their text as Nest 10 does",
+  "modules of %s that differ by values alone have a client each, also where Nest compares modules by their text as Nest 10 does [B256]",
   async (how) => {
     const moduleWith = (label: string) => {
       const options = { redis: server.url, label, ...UNHURRIED };
@@ -138,7 +138,7 @@ async function startBehindRival(startMessages: StartMessages) {
   return { ...started, hold: await rival.getLock("stock").lock() };
 }
 
-test("the answer of a microservice to a lock in use is an error, and an event that meets one is told to the log", async () => {
+test("the answer of a microservice to a lock in use is an error, and an event that meets one is told to the log [B104]", async () => {
   const { ask, tell, errors, hold } = await startBehindRival(startService);
   const logged = ["RpcExceptionsHandler", expect.objectContaining({ code: "WAIT_TIMEOUT" })];
   await expect(ask("sell")).rejects.toEqual({ status: "error", message: "Internal server error" });
@@ -150,7 +150,7 @@ test("the answer of a microservice to a lock in use is an error, and an event th
   expect(await ask("sell")).toBe("sold");
 });
 
-test("a gateway tells its client of a lock in use by an exception, and the log", async () => {
+test("a gateway tells its client of a lock in use by an exception, and the log [B104]", async () => {
   const { ask, errors, hold } = await startBehindRival(startGateway);
   await expect(ask("sell")).rejects.toMatchObject({ status: 409, code: "WAIT_TIMEOUT", lockName: "stock" });
   expect(errors).toEqual([["LockExceptionFilter", expect.objectContaining({ code: "WAIT_TIMEOUT" })]]);
@@ -161,7 +161,7 @@ test("a gateway tells its client of a lock in use by an exception, and the log",
 const lost = () => new LockLostError("stock", "expired", Date.now());
 const busy = () => new LockTimeoutError("stock", 0);
 
-test("the log gets an error that is answered with 500, and none that is a conflict", async () => {
+test("the log gets an error that is answered with 500, and none that is a conflict [B179]", async () => {
   const service = await startExpress(nestjs, lost);
   onTestFinished(() => service.close());
   expect((await fetch(`${service.url}/before`)).status).toBe(500);
@@ -176,7 +176,7 @@ test.each([
   ["Express", startExpress],
   ["Fastify", startFastify],
 ])(
-  "on %s a response that has begun when a lock fails is ended, one that has ended stays as it is, and the log has the error",
+  "on %s a response that has begun when a lock fails is ended, one that has ended stays as it is, and the log has the error [B179]",
   async (_what, launch) => {
     const logged = vi.spyOn(Logger.prototype, "error").mockReturnValue();
     onTestFinished(() => logged.mockRestore());

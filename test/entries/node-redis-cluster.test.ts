@@ -74,7 +74,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     await locks.close();
   });
 
-  test("list, as the first call of a client whose connection an earlier client has left", async () => {
+  test("list, as the first call of a client whose connection an earlier client has left [B213]", async () => {
     const connection = fromNodeRedis(make());
     const first = new LockClient(connection, UNHURRIED);
     const name = `${version} left behind`;
@@ -91,7 +91,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   });
 
   test.each(["auto", false] as const)(
-    "a first call that replicas must acknowledge connects the client: shardedPubSub %s",
+    "a first call that replicas must acknowledge connects the client: shardedPubSub %s [B168]",
     async (shardedPubSub) => {
       const options = { ...UNHURRIED, shardedPubSub, replicas: 1, replicasTimeout: PATIENCE };
       const locks = new LockClient(fromNodeRedis(make()), options);
@@ -120,7 +120,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
 
 describe.for(VERSIONS)("%s", ([version, redis]) => {
   test.for([2, 3])(
-    "a subscription that the server ends while another one begins is told as a lost connection: RESP %i",
+    "a subscription that the server ends while another one begins is told as a lost connection: RESP %i [B193]",
     async (RESP, context) => {
       await needSharded(true, context);
       const [master] = await cluster.masters();
@@ -160,7 +160,7 @@ interface UserNode {
 const isClosed = ({ client }: UserNode) => !client?.isOpen;
 
 describe.each(VERSIONS)("%s, when the client closes", (_, redis) => {
-  test("the end of the connections of the library is no reason to look where the slots are", async () => {
+  test("the end of the connections of the library is no reason to look where the slots are [B195]", async () => {
     const rootNodes = cluster.nodes.map(({ host, port }) => ({ socket: { host, port } }));
     const user = clients.add(redis.cluster({ rootNodes })) as UserCluster;
     const connection = fromNodeRedis(user);
@@ -175,33 +175,39 @@ describe.each(VERSIONS)("%s, when the client closes", (_, redis) => {
   test.each([
     ["answers", false],
     ["is away", true],
-  ])("a look for the slots that is under way leaves no client behind: a master %s", async (__, isAway) => {
-    await using proxy = await startClusterProxy(cluster);
-    const rootNodes = proxy.startupNodes.map((socket) => ({ socket }));
-    const user = clients.add(redis.cluster({ rootNodes, nodeAddressMap: proxy.natMap })) as UserCluster;
-    await user.connect();
-    const connection = fromNodeRedis(user) as unknown as ClusterOfNodes;
-    const [asked, other] = await cluster.masters();
-    const [askedProxy, otherProxy] = [asked, other].map((node) => proxy.proxies.get(node?.port ?? 0));
-    if (!askedProxy || !otherProxy) throw new Error("no proxies");
-    if (isAway) otherProxy.refuse();
-    askedProxy.clear();
-    askedProxy.delayReplies(PATIENCE, named("CLUSTER"));
-    connection.refreshSlotsCache(`${asked?.host}:${asked?.port}`);
-    await until("it looks", () => askedProxy.count(named("CLUSTER")) > 0);
-    user.destroy();
-    askedProxy.restore();
-    await until("it has made clients, and ended them", () => user.masters[0] && user.masters.every(isClosed));
-    const all = [...proxy.proxies.values()];
-    await until("no socket is open", () => all.every(({ openConnections }) => openConnections === 0));
-  });
+  ])(
+    "a look for the slots that is under way leaves no client behind: a master %s [B195]",
+    async (__, isAway) => {
+      await using proxy = await startClusterProxy(cluster);
+      const rootNodes = proxy.startupNodes.map((socket) => ({ socket }));
+      const user = clients.add(redis.cluster({ rootNodes, nodeAddressMap: proxy.natMap })) as UserCluster;
+      await user.connect();
+      const connection = fromNodeRedis(user) as unknown as ClusterOfNodes;
+      const [asked, other] = await cluster.masters();
+      const [askedProxy, otherProxy] = [asked, other].map((node) => proxy.proxies.get(node?.port ?? 0));
+      if (!askedProxy || !otherProxy) throw new Error("no proxies");
+      if (isAway) otherProxy.refuse();
+      askedProxy.clear();
+      askedProxy.delayReplies(PATIENCE, named("CLUSTER"));
+      connection.refreshSlotsCache(`${asked?.host}:${asked?.port}`);
+      await until("it looks", () => askedProxy.count(named("CLUSTER")) > 0);
+      user.destroy();
+      askedProxy.restore();
+      await until(
+        "it has made clients, and ended them",
+        () => user.masters[0] && user.masters.every(isClosed),
+      );
+      const all = [...proxy.proxies.values()];
+      await until("no socket is open", () => all.every(({ openConnections }) => openConnections === 0));
+    },
+  );
 });
 
 describe.each(VERSIONS)("%s, when a node has left", (_, redis) => {
   test.each([
     ["an attempt to connect to it", false],
     ["one of a client that connects to nodes when it needs them", true],
-  ])("%s makes no client of the cluster for it", async (__, minimizeConnections) => {
+  ])("%s makes no client of the cluster for it [B196]", async (__, minimizeConnections) => {
     const rootNodes = cluster.nodes.map(({ host, port }) => ({ socket: { host, port } }));
     const user = clients.add(redis.cluster({ rootNodes, minimizeConnections })) as UserCluster;
     await user.connect();

@@ -189,7 +189,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     ["a channel", "subscribe", "unsubscribe"],
     ["a sharded channel", "ssubscribe", "sunsubscribe"],
   ] as const)(
-    "%s that is wanted again while the end of its subscription is on its way",
+    "%s that is wanted again while the end of its subscription is on its way [B81]",
     async (__, begin, end) => {
       await using it = await bed();
       const subscriber = connectionOf(it.user).duplicate();
@@ -207,7 +207,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     },
   );
 
-  test("a socket that is taken is no connection before the server has answered", async () => {
+  test("a socket that is taken is no connection before the server has answered [B61]", async () => {
     await using deaf = await listen();
     // These options send nothing else over a new socket.
     const user = clients.add(redis.client({ socket: deaf.address, RESP: 2, disableClientInfo: true }));
@@ -219,7 +219,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     user.destroy();
   });
 
-  test("an answer that takes longer than the socketTimeout of the user's client costs no connection", async () => {
+  test("an answer that takes longer than the socketTimeout of the user's client costs no connection [B194]", async () => {
     const { host, port } = server;
     const user = clients.add(redis.client({ socket: { host, port, socketTimeout: 100 } }));
     const own = connectionOf(user).duplicate();
@@ -227,7 +227,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     own.disconnect();
   });
 
-  test("a connection that ends while its socket is on its way leaves no socket open", async () => {
+  test("a connection that ends while its socket is on its way leaves no socket open [B165]", async () => {
     await using deaf = await listen();
     const taken = once(deaf.server, "connection") as Promise<[Socket]>;
     const own = connectionOf(clients.add(redis.client({ socket: deaf.address }))).duplicate();
@@ -240,7 +240,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     await once(socket.resume(), "close");
   });
 
-  test("a connection that ends stays ended, whatever waited for it", async () => {
+  test("a connection that ends stays ended, whatever waited for it [B164]", async () => {
     await using deaf = await listen();
     const taken = once(deaf.server, "connection") as Promise<[Socket]>;
     const own = connectionOf(clients.add(redis.client({ socket: deaf.address }))).duplicate();
@@ -252,7 +252,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     await once(socket.resume(), "close");
   });
 
-  test("a client that its user has closed before it was ever connected stays closed", async () => {
+  test("a client that its user has closed before it was ever connected stays closed [B167]", async () => {
     const port = await freePort();
     const user = clients.add(redis.client({ socket: { host: "127.0.0.1", port } }));
     const locks = new LockClient(fromNodeRedis(user), { commandTimeout: 500 });

@@ -64,7 +64,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     ["before", true],
     ["after", false],
   ])(
-    "a first call during such a lease, of a client that was connected %s fromNodeRedis",
+    "a first call during such a lease, of a client that was connected %s fromNodeRedis [B197]",
     async (_, isEarly) => {
       const client = make() as Leasing;
       if (isEarly) await client.connect();
@@ -116,7 +116,7 @@ describe.each(VERSIONS)("%s, when the master", (_, redis) => {
   });
 
   test.each(ENDS)(
-    "%s while the user has leased the only client: a lock is kept all the same",
+    "%s while the user has leased the only client: a lock is kept all the same [B197]",
     async (_how, end) => {
       await using own = await startSentinel();
       const client = clients.add(redis.sentinel(optionsFor(own))) as Leasing;

@@ -191,7 +191,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     await locks.close();
   });
 
-  test("a client that is given inside a request connects outside of it", async () => {
+  test("a client that is given inside a request connects outside of it [B260]", async () => {
     const store = new AsyncLocalStorage<string>();
     const connection = store.run("gives it", () => fromNodeRedis(make()));
     const locks = new LockClient(connection, UNHURRIED);
@@ -218,7 +218,7 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     ["redis 4", { executeIsolated() {}, duplicate() {}, sendCommand() {} }],
     ["redis 4 in legacyMode", { executeIsolated() {}, duplicate() {}, sendCommand() {}, evalsha() {} }],
     ["redis 3", { internal_send_command() {}, duplicate() {}, evalsha() {} }],
-  ])("a client with the methods of %s is refused as one that is too old", (_, client) => {
+  ])("a client with the methods of %s is refused as one that is too old [B270]", (_, client) => {
     expect(() => fromNodeRedis(client as never)).toThrow(
       /redis 5 or 6 makes; this is one of redis 4 or older/,
     );

@@ -155,7 +155,7 @@ function withUnit(metric: string): string {
   return metric.replace(/_(?:bucket|count|sum)$/, "_seconds$&");
 }
 
-test("each query of the dashboard asks for a metric and labels that a scrape has, with its unit in the name or not", async () => {
+test("each query of the dashboard asks for a metric and labels that a scrape has, with its unit in the name or not [B49]", async () => {
   await using it = new Scraped();
   const end = await useLock(it.client, "b");
   const { samples } = await it.scrape();

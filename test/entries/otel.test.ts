@@ -117,7 +117,7 @@ test("metrics of waits, holds, losses and refusals", async () => {
   });
 });
 
-test("a permit is counted while the watchdog keeps it; of one with a lease nobody tells when it ends", async () => {
+test("a permit is counted while the watchdog keeps it; of one with a lease nobody tells when it ends [B70] [B122]", async () => {
   await using it = new Observed();
   await using others = new LockClient(server.connect(), UNHURRIED);
   const [here, there] = [it.client, others].map((client) => client.getPermitExpirableSemaphore("p"));
@@ -137,7 +137,7 @@ test("a permit is counted while the watchdog keeps it; of one with a lease nobod
   expect(await held()).toEqual([[permits, 0]]);
 });
 
-test("a latch that opens leaves nobody waiting, and takes no other's place", async () => {
+test("a latch that opens leaves nobody waiting, and takes no other's place [B122]", async () => {
   await using it = new Observed();
   await using others = new LockClient(server.connect(), UNHURRIED);
   const theirs = await others.getLock("l1").lock();
@@ -292,7 +292,7 @@ test.each([
   ["an Error", new Error("the user has left"), "the user has left", ["exception"]],
   ["no Error", "the user has left", undefined, []],
 ])(
-  "the span of a call whose signal aborted has the status of an error, with a reason that is %s",
+  "the span of a call whose signal aborted has the status of an error, with a reason that is %s [B190]",
   async (_, reason, message, events) => {
     await using it = new Observed();
     await using others = new LockClient(server.connect(), UNHURRIED);
@@ -311,7 +311,7 @@ test.each([
   },
 );
 
-test("a nameOf that throws disturbs no call: the name is left out", async () => {
+test("a nameOf that throws disturbs no call: the name is left out [B54]", async () => {
   await using it = new Observed({
     nameOf: () => {
       throw new Error("no name");
@@ -332,7 +332,7 @@ test("stopped, it records nothing and listens to nothing", async () => {
   expect(waits).toEqual([]);
 });
 
-test("stopped, it counts nothing as held any more", async () => {
+test("stopped, it counts nothing as held any more [B94]", async () => {
   await using it = new Observed();
   const hold = await it.client.getLock("e").lock();
   const held = async () => (await it.series())["holdfast.lock.held"]?.map(([, count]) => count);
@@ -343,7 +343,7 @@ test("stopped, it counts nothing as held any more", async () => {
   await hold.unlock();
 });
 
-test("stopped, it ends the spans of what goes on: without an end nobody exports them", async () => {
+test("stopped, it ends the spans of what goes on: without an end nobody exports them [B156]", async () => {
   await using it = new Observed();
   const hold = await it.client.getLock("o").lock();
   const abort = new AbortController();

@@ -202,7 +202,7 @@ describe.each([{ count: 1 }, { count: 2 }, { count: 3 }])(
       return { proxies, redlock };
     }
 
-    test.each([1, 2])("%s free resources are locked at the first attempt", async (many) => {
+    test.each([1, 2])("%s free resources are locked at the first attempt [B178]", async (many) => {
       const { redlock } = await startBehindProxies();
       const names = Array.from({ length: many }, freshName);
       const lock = await redlock.acquire(names, LONG, SHORT);
@@ -212,7 +212,7 @@ describe.each([{ count: 1 }, { count: 2 }, { count: 3 }])(
 
     // In the first case the time is over at the first answer, in the second before the next one.
     test.each([1, 1.5])(
-      "one that another has is refused after %s answers, and not for want of one",
+      "one that another has is refused after %s answers, and not for want of one [B178]",
       async (answers) => {
         const { proxies, redlock } = await startBehindProxies();
         const name = freshName();

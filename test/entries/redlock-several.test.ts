@@ -39,7 +39,7 @@ describe.each([{ count: 3 }, { count: 5 }])("$count masters", ({ count }) => {
     return { first, second, acquired, release: () => held.release() };
   }
 
-  test("a call waits for each of its resources with those before it, by their names, in hand", async () => {
+  test("a call waits for each of its resources with those before it, by their names, in hand [B177]", async () => {
     const { first, second, acquired, release } = await startWaiting(LONG);
     await executionError(newRedlock(servers(), ONCE).acquire([first], LONG));
     await release();
@@ -48,7 +48,7 @@ describe.each([{ count: 3 }, { count: 5 }])("$count masters", ({ count }) => {
     await lock.release();
   });
 
-  test("what it had while it waited lasts for the whole duration, too", async () => {
+  test("what it had while it waited lasts for the whole duration, too [B177]", async () => {
     const duration = 2 * PATIENCE;
     const { first, second, acquired, release } = await startWaiting(duration);
     await pass(duration / 50);
@@ -63,7 +63,7 @@ describe.each([{ count: 3 }, { count: 5 }])("$count masters", ({ count }) => {
     await lock.release();
   });
 
-  test("one that is lost meanwhile is taken anew, and the others are free until then", async () => {
+  test("one that is lost meanwhile is taken anew, and the others are free until then [B177]", async () => {
     const { first, second, acquired, release } = await startWaiting(PATIENCE);
     await Promise.all(servers().map((server) => server.call("DEL", first)));
     const thief = await newRedlock(servers(), PATIENT).acquire([first], LONG);
@@ -80,7 +80,7 @@ describe.each([{ count: 3 }, { count: 5 }])("$count masters", ({ count }) => {
     await lock.release();
   });
 
-  test("it keeps them for the duration at most while it waits: a call that wants no more than them gets its turn", async () => {
+  test("it keeps them for the duration at most while it waits: a call that wants no more than them gets its turn [B177]", async () => {
     const { first, second, acquired, release } = await startWaiting(400);
     const other = await newRedlock(servers(), PATIENT).acquire([first], LONG);
     // Without the first one it is in nobody's way.

@@ -209,7 +209,7 @@ describe.each([
 });
 
 test.each([5, 6] as const)(
-  "quit ends the connection of a server that is silent, ioredis %s",
+  "quit ends the connection of a server that is silent, ioredis %s [B140]",
   async (version) => {
     await using server = await startRedis();
     const redlock = newRedlock([server], ONCE, version);
@@ -272,7 +272,7 @@ test("driftFactor makes expiration earlier, that of a call too", async () => {
   await Promise.all([lock.release(), other.release()]);
 });
 
-test("a client that is refused leaves no listeners on the others", async () => {
+test("a client that is refused leaves no listeners on the others [B157]", async () => {
   const [first, second] = masters.map((server) => server.connect()) as [Redis, Redis];
   const before = first.eventNames().length;
   expect(() => new Redlock([first, second, {} as RedlockClient])).toThrow(TypeError);
@@ -298,7 +298,7 @@ test("a listener that throws disturbs no call", async () => {
   await (await redlock.acquire([name], LONG)).release();
 });
 
-test("wrong arguments are told before anything is sent", async () => {
+test("wrong arguments are told before anything is sent [B232] [B261]", async () => {
   const redis = new Redis5({ lazyConnect: true });
   const redlock = new Redlock([redis]);
   expect(() => new Redlock([])).toThrow(/at least one client/);

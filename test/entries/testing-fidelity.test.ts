@@ -58,7 +58,11 @@ describe.skipIf(noMovableClock !== undefined || !isModern)("as Redis 7 does", ()
 
   test("the numbers of Lua 5.1", () => expectAlike("numbers", randomSums), 4 * PATIENCE + SLOW * RUNS);
 
-  test("the patterns of names", () => expectAlike("patterns", randomPattern), 4 * PATIENCE + SLOW * RUNS);
+  test(
+    "the patterns of names [B191]",
+    () => expectAlike("patterns", randomPattern),
+    4 * PATIENCE + SLOW * RUNS,
+  );
 
   test(
     "the commands by themselves, with arguments that are refused",

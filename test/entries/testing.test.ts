@@ -100,12 +100,12 @@ describe("clients", () => {
     ["an array", [createTestServer()]],
     ["a function", () => {}],
     ["Symbol(s)", Symbol("s")],
-  ])("take no options that are %s", (what, options) => {
+  ])("take no options that are %s [B267]", (what, options) => {
     const refused = new TypeError(`createTestClient: options must be an object, not ${what}`);
     expect(() => createTestClient(options as never)).toThrow(refused);
   });
 
-  test("take no options that are an instance of something else", () => {
+  test("take no options that are an instance of something else [B267]", () => {
     expect(() => createTestClient(new Map() as never)).toThrow(/not an instance of Map$/);
     expect(() => createTestClient(createTestServer() as never)).toThrow(TypeError);
   });
@@ -185,7 +185,7 @@ describe("advance", () => {
   ];
 
   test.each(LAPSES)(
-    "to the end of a dead holder's TTL gives the waiter %s then, and no sooner",
+    "to the end of a dead holder's TTL gives the waiter %s then, and no sooner [B265]",
     async (_, held, wanted) => {
       const server = createTestServer();
       const [a, b] = [createTestClient({ server, watchdogTimeout: 10_000 }), createTestClient({ server })];
@@ -199,7 +199,7 @@ describe("advance", () => {
     },
   );
 
-  test("to the end of a leased permit gives it to who waits, at the latest a millisecond later", async () => {
+  test("to the end of a leased permit gives it to who waits, at the latest a millisecond later [B265]", async () => {
     const [a, b] = pair();
     const permits = b.client.getPermitExpirableSemaphore("permits");
     await permits.trySetPermits(1);
@@ -255,7 +255,7 @@ describe("advance", () => {
   test.each([
     ["thousands of promises", 2_000, () => passed],
     ["some callbacks of process.nextTick", 3, () => new Promise<void>((done) => process.nextTick(done))],
-  ])("lets no time pass before the work of a holder is done: %s", async (_, times, work) => {
+  ])("lets no time pass before the work of a holder is done: %s [B185]", async (_, times, work) => {
     const server = createTestServer();
     const [a, b] = [createTestClient({ server }), createTestClient({ server })];
     await a.client.getLock("job").lock({ lease: 1_000 });
@@ -271,7 +271,7 @@ describe("advance", () => {
     expect(await run).toBe(0);
   });
 
-  test("lets no time pass before a grant that no replica has is undone: the call rejects REPLICAS", async () => {
+  test("lets no time pass before a grant that no replica has is undone: the call rejects REPLICAS [B186]", async () => {
     const server = createTestServer();
     const [a, b] = [createTestClient({ server, replicas: 1 }), createTestClient({ server })];
     await b.client.getLock("job").lock({ lease: 1_000 });
@@ -280,7 +280,7 @@ describe("advance", () => {
     await expect(waiting).rejects.toMatchObject({ code: "REPLICAS" });
   });
 
-  test("leaves that time however many answers come meanwhile", async () => {
+  test("leaves that time however many answers come meanwhile [B187]", async () => {
     const [a, b] = pair();
     const unheard = unheardRejections();
     await a.client.getLock("job").lock();

@@ -41,7 +41,7 @@ const ENDS: readonly [how: string, ask: Ask][] = [
 ];
 
 test.each(ENDS)(
-  "a request that %s keeps no callback, though nothing is ever granted here",
+  "a request that %s keeps no callback, though nothing is ever granted here [B176]",
   async (_how, ask) => {
     const name = scene.name();
     const elsewhere = await hold(scene.manager(), name);

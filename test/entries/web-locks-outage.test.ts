@@ -61,7 +61,7 @@ describe.each([{ holder: "another process" }, { holder: "the same process" }])(
       ["exclusive", "exclusive"],
       ["exclusive", "shared"],
     ])(
-      "requests (%s, then %s) that stand behind one which is aborted in an outage wait on, in their order",
+      "requests (%s, then %s) that stand behind one which is aborted in an outage wait on, in their order [B257]",
       async (...modes) => {
         const [here, elsewhere] = processes();
         const { locks, settle, outage } = here;
@@ -95,7 +95,7 @@ describe.each([{ holder: "another process" }, { holder: "the same process" }])(
 );
 
 describe("requests that come in an outage", () => {
-  test("the first one is rejected, those behind it wait on in their order, as calls of the client do", async () => {
+  test("the first one is rejected, those behind it wait on in their order, as calls of the client do [B258]", async () => {
     const [here] = processes();
     const { locks, client, outage } = here;
     await outage(OUTAGE);
@@ -113,7 +113,7 @@ describe("requests that come in an outage", () => {
   });
 
   test.each<LockOptions>([{ ifAvailable: true }, { ifAvailable: true, mode: "shared" }, { steal: true }])(
-    "%o: each is rejected within commandTimeout, however many there are",
+    "%o: each is rejected within commandTimeout, however many there are [B258]",
     async (options) => {
       const [here] = processes();
       const { locks, advance, outage } = here;

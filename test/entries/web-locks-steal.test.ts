@@ -217,7 +217,7 @@ test("a process is told again and again, without more listeners each time", asyn
   expect(warnings).toEqual([]);
 });
 
-test("a process listens outside of all requests, that which made the manager and those that hold locks", async () => {
+test("a process listens outside of all requests, that which made the manager and those that hold locks [B260]", async () => {
   const store = new AsyncLocalStorage<string>();
   const client = scene.client();
   const getLock = client.getLock.bind(client);
@@ -233,7 +233,7 @@ test("a process listens outside of all requests, that which made the manager and
   await release();
 });
 
-test("who had no answer of enough replicas listens as soon as there is one", async () => {
+test("who had no answer of enough replicas listens as soon as there is one [B103]", async () => {
   await using replica = await startRedis({ replicaOf: scene.server });
   const client = scene.client({ replicas: 1 });
   const looking = scene.client();

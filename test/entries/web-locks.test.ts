@@ -426,7 +426,7 @@ describe("signal", () => {
     await first.release();
   });
 
-  test("that aborts between the grant and the callback: the request rejects, and the lock is given back uncalled", async () => {
+  test("that aborts between the grant and the callback: the request rejects, and the lock is given back uncalled [B180]", async () => {
     const client = scene.client();
     const manager = createLockManager(client);
     const [busy, name] = [scene.name(), scene.name()];

@@ -42,7 +42,7 @@ describe("Vitest's fakes", () => {
     vi.useRealTimers();
   });
 
-  test("all that they can replace is replaced: everything works", async () => {
+  test("all that they can replace is replaced: everything works [B9]", async () => {
     fakeEverything();
     await expectWork({ LockClient });
   });

@@ -17,7 +17,7 @@ function stall(enough: () => boolean): void {
   standStill(30);
 }
 
-test("a hold whose deadline has passed stays lost, whatever answer to a renewal is read then", async () => {
+test("a hold whose deadline has passed stays lost, whatever answer to a renewal is read then [B2]", async () => {
   const server = servers[0] as RedisServer;
   const redis = server.connect();
   const client = forTest(new LockClient(redis, { watchdogTimeout: 4_500 }));

@@ -5,7 +5,7 @@ import { failure, forFile, forTest, startCluster, startClusterProxy, until } fro
 
 const cluster = await forFile(startCluster({ masters: 3 }));
 
-test("the trouble of a node that has answered since is not the cause of another node's silence", async () => {
+test("the trouble of a node that has answered since is not the cause of another node's silence [B255]", async () => {
   await using proxies = await startClusterProxy(cluster);
   const client = forTest(new LockClient(proxies.connect(), { commandTimeout: 1_000, presence: false }));
   const [once, now] = ["{a}", "{b}"].map((name) => client.getLock(name)) as [

@@ -110,7 +110,7 @@ describe.concurrent("the first call of a client, which has to ask the server abo
   test.for([
     ["says nothing about the server: it rejects, and the next call asks again", "ERR backend is restarting"],
     ["asks for a password: it rejects, and the next call asks again", "NOAUTH Authentication required."],
-  ])("is answered by an error that %s", async ([, answer = ""], context) => {
+  ])("is answered by an error that %s [B192]", async ([, answer = ""], context) => {
     await needSharded(true, context);
     await using it = await fresh(0);
     const redis = it.bed.redis as unknown as { call(...args: string[]): Promise<unknown> };
@@ -164,7 +164,7 @@ describe.concurrent("subscribers", () => {
   );
 });
 
-describe.concurrent("the lock's slot moves to another master while a waiter waits", () => {
+describe.concurrent("the lock's slot moves to another master while a waiter waits [F15]", () => {
   test("after the holder died: it gets the lock within pollCap and a bit", async () => {
     await using own = await Stage.start(["cluster"]);
     const client = { pollCap: 1_500 };

@@ -20,7 +20,7 @@ beforeEach(async () => {
 
 const corked = (): number => redis.stream.writableCorked;
 
-test("the first command of a tick goes at once, the others together when it is over", async () => {
+test("the first command of a tick goes at once, the others together when it is over [B9]", async () => {
   const first = client.getLock("a").lock();
   expect(corked()).toBe(0);
   const holds = Promise.all([first, client.getLock("b").lock()]);

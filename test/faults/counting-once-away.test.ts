@@ -25,7 +25,7 @@ const away: [string, (server: RedisServer) => Promise<void>, (server: RedisServe
 describe.concurrent.each(byName())("%s", (_kind, kind) => {
   describe.sequential("a server that goes away", () => {
     test.each(away)(
-      "%s: tryLock(200) rejects UNAVAILABLE in time and leaves nothing once the server is back",
+      "%s: tryLock(200) rejects UNAVAILABLE in time and leaves nothing once the server is back [F7]",
       async (_, take, giveBack) => {
         await using stage = await Stage.start(["standalone"]);
         await using bed = await stage.bed({ kind });
@@ -68,7 +68,7 @@ describe.concurrent.each(byName())("%s", (_kind, kind) => {
   });
 });
 
-describe.concurrent("a server that forgets its scripts", () => {
+describe.concurrent("a server that forgets its scripts [F22]", () => {
   test("SCRIPT FLUSH again and again under load disturbs no call", async () => {
     await using stage = await Stage.start(["standalone"]);
     await using bed = await stage.bed();

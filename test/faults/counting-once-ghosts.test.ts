@@ -40,7 +40,7 @@ async function stuck(bed: Bed, operation: ScriptName): Promise<HeldRequest> {
 }
 
 describe.concurrent.each(byTopology())("%s, %s: a late acquire", (_kind, topology, kind) => {
-  test("that arrives after its call was given up and undone gets nothing", async () => {
+  test("that arrives after its call was given up and undone gets nothing [F6]", async () => {
     await using bed = await stage.bed({ kind, topology });
     const call = watch(bed.lock.tryLock(200));
     const ghost = await stuck(bed, "acquire");
@@ -77,7 +77,7 @@ describe.concurrent.each(byTopology())("%s, %s: a late acquire", (_kind, topolog
     await expect(bed.lock.tryLock()).resolves.not.toBeNull();
   });
 
-  test("that arrives after it was sent again, granted, lost and given back gets nothing", async () => {
+  test("that arrives after it was sent again, granted, lost and given back gets nothing [B59]", async () => {
     await using bed = await stage.bed({ kind, topology });
     const ghost = hold(bed, "acquire");
     const granted = await bed.lock.lock();

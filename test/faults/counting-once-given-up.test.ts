@@ -10,7 +10,7 @@ manyAtOnce();
 const stage = await useStage("standalone", "cluster");
 
 describe.concurrent.each(byTopology())("%s, %s", (_kind, topology, kind) => {
-  test("an abort with the grant in flight rejects at once with the signal's reason and leaves nothing", async () => {
+  test("an abort with the grant in flight rejects at once with the signal's reason and leaves nothing [F42]", async () => {
     await using bed = await stage.bed({ kind, topology });
     const delays = Array.from({ length: 26 }, (_, i) => i * 10);
     await (await bed.lock.lock()).unlock();

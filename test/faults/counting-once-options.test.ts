@@ -73,7 +73,7 @@ const rows: Record<string, Row> = {
     cluster: { clusterNodeRetryStrategy: soonAgain },
     topologies: ["cluster"],
   },
-  "clusterNodeRetryStrategy, autoResendUnfulfilledCommands: false": {
+  "clusterNodeRetryStrategy, autoResendUnfulfilledCommands: false [B200]": {
     redis: { autoResendUnfulfilledCommands: false },
     cluster: { clusterNodeRetryStrategy: soonAgain },
     topologies: ["cluster"],
@@ -112,7 +112,7 @@ async function liveThroughCuts(bed: Bed): Promise<void> {
   });
 }
 
-describe.concurrent("each operation counts once though its reply is lost", () => {
+describe.concurrent("each operation counts once though its reply is lost [F9]", () => {
   test.each(table)("$topology, ioredis $version, $name", async ({ topology, version, row }) => {
     await using bed = await stage.bed({ topology, version, ...row, client: { watchdogTimeout: STEADY } });
     await liveThroughCuts(bed);
@@ -120,7 +120,7 @@ describe.concurrent("each operation counts once though its reply is lost", () =>
   });
 });
 
-describe.concurrent("waiting works, and a waiter is woken", () => {
+describe.concurrent("waiting works, and a waiter is woken [F9]", () => {
   test.each(table)("$topology, ioredis $version, $name", async ({ topology, version, row }) => {
     await using bed = await stage.bed({ topology, version, ...row, client: { pollCap: 60_000 } });
     const hold = await bed.lock.lock();

@@ -12,9 +12,9 @@ const stage = await useStage("standalone", "cluster");
 
 type Strike = (bed: Bed, name: ScriptName) => Fault;
 const arm: Record<string, (bed: Bed, match: Matcher) => Fault> = {
-  "the reply is lost": (bed, match) => bed.proxy.cutReplyOf(match),
-  "the reply is lost twice": (bed, match) => bed.proxy.cutReplyOf(match, 2),
-  "the request is lost": (bed, match) => bed.proxy.dropRequest(match),
+  "the reply is lost [F1] [F2] [F4] [F5]": (bed, match) => bed.proxy.cutReplyOf(match),
+  "the reply is lost twice [F1] [F2] [F4] [F5]": (bed, match) => bed.proxy.cutReplyOf(match, 2),
+  "the request is lost [F3]": (bed, match) => bed.proxy.dropRequest(match),
 };
 
 const operations: Record<string, (bed: Bed, strike: Strike) => Promise<void>> = {

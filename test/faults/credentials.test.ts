@@ -10,7 +10,7 @@ await forFile(startRedis({ replicaOf: server }));
 const admin = server.connect();
 
 test.each([0, 1])(
-  "the user's new password holds for all connections, with replicas: %i",
+  "the user's new password holds for all connections, with replicas: %i [B199]",
   async (replicas) => {
     const name = freshName();
     await admin.call("ACL", "SETUSER", name, "on", ">old", "~*", "&*", "+@all");

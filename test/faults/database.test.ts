@@ -39,7 +39,7 @@ const KINDS: [string, (db: number) => LockClient][] = [
 ];
 
 describe.for(KINDS)("%s", ([, connect]) => {
-  test("that may not select its database is refused, until it may", async () => {
+  test("that may not select its database is refused, until it may [B241]", async () => {
     const client = connect(3);
     const lock = client.getLock("job");
     expect(await failure(client.ready())).toMatchObject({ code: "UNSUPPORTED" });

@@ -69,7 +69,7 @@ describe.concurrent.each(byTopology(PASSED))("%s, %s", (_kind, topology, kind) =
       await expectNothingLeft(bed);
     });
 
-    test("no answer comes in time: unlock rejects UNAVAILABLE and goes on, the successor waits and gets the lock", async () => {
+    test("no answer comes in time: unlock rejects UNAVAILABLE and goes on, the successor waits and gets the lock [B21]", async () => {
       await using bed = await stage.bed({ kind, topology, client: IMPATIENT });
       const { giver, successor, next } = await lineUp(bed, { lease: 40_000 });
       const arrived = await stop(bed);

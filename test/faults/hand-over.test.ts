@@ -160,7 +160,7 @@ describe.concurrent.each(PASSED.map((kind) => [kind.name, kind] as const))("%s",
     await expectNothingLeft(bed, 20_000);
   });
 
-  test("a release by another is heard of, behind an offer that was never made", async () => {
+  test("a release by another is heard of, behind an offer that was never made [B16]", async () => {
     await using bed = await stage.bed({ kind, client: PATIENT });
     await using other = await stage.bed({ kind });
     const theirs = kind.make(other.client, bed.name);

@@ -34,7 +34,7 @@ async function holder(kind: Kind, watchdogTimeout: number) {
 
 // Only one kind, because only the clock of the process matters here.
 describe.concurrent("an event loop", () => {
-  test("stalled beyond the lease: not held on the first line after, the signal follows", async () => {
+  test("stalled beyond the lease: not held on the first line after, the signal follows [F16]", async () => {
     await using it = await holder(PLAIN, 1_500);
     const {
       first,
@@ -65,7 +65,7 @@ describe.concurrent("an event loop", () => {
 });
 
 describe.concurrent.each(byName())("%s", (_kind, kind) => {
-  test("process stopped beyond the lease: another gets the lock, and the resumed one knows it lost it", async () => {
+  test("process stopped beyond the lease: another gets the lock, and the resumed one knows it lost it [F17]", async () => {
     await using it = await holder(kind, 1_200);
     it.process.pause();
     const theirs = await it.bed.rival().lock({ wait: PATIENCE });

@@ -80,7 +80,7 @@ const STRIKES: readonly [
 
 describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
   test.each(STRIKES)(
-    "%s is noticed at the next renewal, and %s",
+    "%s is noticed at the next renewal, and %s [F21]",
     async (_lock, _then, reason, strike, expectLeft) => {
       await using bed = await stage.bed({ kind, client: WATCHED });
       const hold = await bed.lock.lock();
@@ -92,7 +92,7 @@ describe.concurrent.each(byName())("%s: lost on the server", (_kind, kind) => {
     },
   );
 
-  test("many holds lost at once (FLUSHALL) are all told, though nobody listens to most of them", async () => {
+  test("many holds lost at once (FLUSHALL) are all told, though nobody listens to most of them [F21]", async () => {
     await using own = await Stage.start(["standalone"]);
     await using bed = await own.bed({ kind, client: WATCHED });
     const locks = Array.from({ length: kind === PLAIN ? 250 : 50 }, (_, i) => bed.make(`${bed.name}-${i}`));
@@ -110,7 +110,7 @@ describe.concurrent.each(byName())("%s: the local deadline", (_kind, kind) => {
     ["swallowed", (bed: Bed) => bed.proxy.blackhole(), 3_000],
     ["refused, with a short commandTimeout", (bed: Bed) => bed.proxy.refuse(), 200],
   ])(
-    "connections are %s beyond the lease: suspended, then lost as unreachable at the deadline",
+    "connections are %s beyond the lease: suspended, then lost as unreachable at the deadline [F19]",
     async (_, strike, commandTimeout) => {
       // From the failure of a renewal to the deadline it is a third of the lease.
       await using bed = await stage.bed({ kind, client: { watchdogTimeout: STEADY, commandTimeout } });

@@ -61,7 +61,7 @@ const undos = (bed: Bed): number => bed.proxy.count(script("undo", bed.name));
 
 describe.each(byName())("%s", (_kind, kind) => {
   test.each(OUTAGES)(
-    "%s: a call that is given up is undone by one command, however long it lasts",
+    "%s: a call that is given up is undone by one command, however long it lasts [B31]",
     async (_, cut) => {
       await using bed = await stage.bed({ kind, client: { commandTimeout: COMMAND_TIMEOUT } });
       bed.proxy.clear();

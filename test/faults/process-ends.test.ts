@@ -43,7 +43,7 @@ const WAYS: readonly Way[] = [
   { way: "SIGKILL", givesBack: false, end: (worker) => worker.kill() },
 ];
 
-describe.concurrent.each(WAYS)("a process that ends by $way", ({ givesBack, end }) => {
+describe.concurrent.each(WAYS)("a process that ends by $way [F43]", ({ givesBack, end }) => {
   test("leaves its lock to others, and its place in a queue", async () => {
     await using client = new LockClient(connectionLike(server.connect()), { ...UNHURRIED, pollCap: 500 });
     const [held, waited] = [freshName(), freshName()];

@@ -76,7 +76,7 @@ afterEach(async () => {
 });
 
 describe.each(PASSING)("%s", (text) => {
-  test("an unlock is sent again, and resolves", async () => {
+  test("an unlock is sent again, and resolves [F24] [B29]", async () => {
     const hold = await client.getLock(name).lock();
     refusal.begin(text, script("release"));
     const unlocked = hold.unlock();
@@ -100,7 +100,7 @@ describe.each(PASSING)("%s", (text) => {
     expect(await semaphore.availablePermits()).toBe(3);
   });
 
-  test("a grant behind that answer is given back", async () => {
+  test("a grant behind that answer is given back [B29]", async () => {
     const [acquire, undo] = [script("acquire"), script("undo")];
     refusal.begin(text, (words) => acquire(words) || undo(words), acquire);
     const call = client.getLock(name).tryLock(200);

@@ -35,30 +35,33 @@ const WITHDRAWN: readonly Withdrawn[] = [
 /** Takes a lock and gives it back. */
 const cycle = async (lock: Lock): Promise<void> => (await lock.lock()).unlock();
 
-describe.concurrent.each(WITHDRAWN)("a user that may no longer: $what", ({ rights, unlocks, locks }) => {
-  test("is told what it may not do, or is not disturbed; with the right back all goes on", async () => {
-    await using server = await startRedis();
-    await user(server, ...ALL);
-    await using client = connect(server, 3_000);
-    const [held, other] = [client.getLock("held"), client.getLock("other")];
-    const hold = await held.lock();
-    await cycle(other);
-    await user(server, ...rights);
+describe.concurrent.each(WITHDRAWN)(
+  "a user that may no longer: $what [F44]",
+  ({ rights, unlocks, locks }) => {
+    test("is told what it may not do, or is not disturbed; with the right back all goes on", async () => {
+      await using server = await startRedis();
+      await user(server, ...ALL);
+      await using client = connect(server, 3_000);
+      const [held, other] = [client.getLock("held"), client.getLock("other")];
+      const hold = await held.lock();
+      await cycle(other);
+      await user(server, ...rights);
 
-    if (!locks) expect(await failure(cycle(other))).toMatchObject({ code: "UNSUPPORTED" });
-    if (unlocks) await hold.unlock();
-    else expect(await failure(hold.unlock())).toMatchObject({ code: "UNSUPPORTED" });
-    expect(hold.isHeld).toBe(false);
-    for (const name of ["held", "other"]) expect(await server.call("PTTL", name)).not.toBe(-1);
+      if (!locks) expect(await failure(cycle(other))).toMatchObject({ code: "UNSUPPORTED" });
+      if (unlocks) await hold.unlock();
+      else expect(await failure(hold.unlock())).toMatchObject({ code: "UNSUPPORTED" });
+      expect(hold.isHeld).toBe(false);
+      for (const name of ["held", "other"]) expect(await server.call("PTTL", name)).not.toBe(-1);
 
-    await user(server, ...ALL);
-    await cycle(other);
-    // A hold that could not be given back is not renewed either, so it expires.
-    await cycle(held);
-  });
-});
+      await user(server, ...ALL);
+      await cycle(other);
+      // A hold that could not be given back is not renewed either, so it expires.
+      await cycle(held);
+    });
+  },
+);
 
-test("a hold that may not be renewed any more is lost at its deadline, and says why", async () => {
+test("a hold that may not be renewed any more is lost at its deadline, and says why [F44]", async () => {
   await using server = await startRedis();
   await user(server, ...ALL);
   await using client = connect(server, 1_500);
@@ -71,7 +74,7 @@ test("a hold that may not be renewed any more is lost at its deadline, and says 
   expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
 });
 
-test("a hold that may be renewed is not lost with another one that may not", async () => {
+test("a hold that may be renewed is not lost with another one that may not [B244]", async () => {
   await using server = await startRedis();
   await user(server, ...ALL);
   await using client = connect(server, 1_500);

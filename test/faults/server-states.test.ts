@@ -85,33 +85,39 @@ const STATES: readonly State[] = [
   },
 ];
 
-describe.concurrent.each(STATES)("a server that says $code", ({ code, args = [], probe, begin, end }) => {
-  test("grants nothing and half of nothing, and takes what is given back when it serves again", async () => {
-    await using server = await startRedis({ args });
-    await using ours = connect(server, UNHURRIED);
-    await using theirs = connect(server, UNHURRIED);
-    await using hasty = connect(server, { commandTimeout: 1_500 });
-    await until("it has asked the server", () => hasty.ready().then(() => true));
-    const hold = await ours.getLock("order").lock({ lease: 600_000 });
-    const waiter = await untilWaiting(theirs, () => theirs.getLock("order").lock());
-    await begin(server);
-    await until(`it says ${code}`, async () => (await saidBy(server, probe)).startsWith(code));
+describe.concurrent.each(STATES)(
+  "a server that says $code [F23] [F24]",
+  ({ code, args = [], probe, begin, end }) => {
+    test("grants nothing and half of nothing, and takes what is given back when it serves again", async () => {
+      await using server = await startRedis({ args });
+      await using ours = connect(server, UNHURRIED);
+      await using theirs = connect(server, UNHURRIED);
+      await using hasty = connect(server, { commandTimeout: 1_500 });
+      await until("it has asked the server", () => hasty.ready().then(() => true));
+      const hold = await ours.getLock("order").lock({ lease: 600_000 });
+      const waiter = await untilWaiting(theirs, () => theirs.getLock("order").lock());
+      await begin(server);
+      await until(`it says ${code}`, async () => (await saidBy(server, probe)).startsWith(code));
 
-    const refused = await failure(hasty.getLock("other").lock());
-    expect(refused).toMatchObject({ code: "UNAVAILABLE", cause: { message: expect.stringContaining(code) } });
-    const unlocked = hold.unlock();
-    await sleep(50); // by then the server has refused it, or takes it all the same
-    await end(server);
-    await unlocked;
-    const next = await waiter.done;
-    expect(next.isHeld).toBe(true);
-    await next.unlock();
-    const redis = server.connect();
-    for (const name of ["order", "other"]) await untilGone(redis, name);
-  });
-});
+      const refused = await failure(hasty.getLock("other").lock());
+      expect(refused).toMatchObject({
+        code: "UNAVAILABLE",
+        cause: { message: expect.stringContaining(code) },
+      });
+      const unlocked = hold.unlock();
+      await sleep(50); // by then the server has refused it, or takes it all the same
+      await end(server);
+      await unlocked;
+      const next = await waiter.done;
+      expect(next.isHeld).toBe(true);
+      await next.unlock();
+      const redis = server.connect();
+      for (const name of ["order", "other"]) await untilGone(redis, name);
+    });
+  },
+);
 
-test("a server that loads its data answers when it has it, and the hold is kept", async ({ skip }) => {
+test("a server that loads its data answers when it has it, and the hold is kept [F23]", async ({ skip }) => {
   const { engine, version } = await findRedis();
   if (!hasFeaturesOf({ engine, version }, "7.0.0"))
     skip(`${engine} ${version} cannot be told to answer while it loads so little`);
@@ -138,7 +144,7 @@ test("a server that loads its data answers when it has it, and the hold is kept"
   await (await waiter.done).unlock();
 });
 
-test("a lock that is evicted is lost, and its holder is told at the next renewal", async () => {
+test("a lock that is evicted is lost, and its holder is told at the next renewal [F25]", async () => {
   await using server = await startRedis({ args: ["--maxmemory-policy", "volatile-ttl"] });
   await using ours = connect(server, { ...UNHURRIED, watchdogTimeout: 6_000 });
   await using theirs = connect(server, UNHURRIED);

@@ -42,7 +42,7 @@ async function startDrip(target: Endpoint) {
   return { host: "127.0.0.1", port, [Symbol.asyncDispose]: stop };
 }
 
-test("a lock is taken, waited for and given back once through a network that brings one byte at a time", async () => {
+test("a lock is taken, waited for and given back once through a network that brings one byte at a time [F8]", async () => {
   await using way = await startDrip(server);
   await using ours = LockClient.connect({ host: way.host, port: way.port }, UNHURRIED);
   await using theirs = LockClient.connect({ host: way.host, port: way.port }, UNHURRIED);

@@ -27,7 +27,7 @@ failOnUnhandledRejections();
 
 const noTls = noCertificates ?? noTlsOf(await findRedis());
 
-describe.skipIf(noTls)(`with TLS${noTls ? `: skipped, ${noTls}` : ""}`, () => {
+describe.skipIf(noTls)(`with TLS [F45]${noTls ? `: skipped, ${noTls}` : ""}`, () => {
   let certificates: Certificates;
   const servers: Partial<Record<"good" | "expired", { server: RedisServer; port: number }>> = {};
 
@@ -65,7 +65,7 @@ describe.skipIf(noTls)(`with TLS${noTls ? `: skipped, ${noTls}` : ""}`, () => {
   });
 
   // ioredis listens to the first error of a socket only, and Vitest fails a run for an error without a listener.
-  test("certificates that are refused again and again end no process", async () => {
+  test("certificates that are refused again and again end no process [B10]", async () => {
     const clients = Array.from({ length: 20 }, () => {
       const target = { host: "127.0.0.1", port: port("good"), tls: {}, retryStrategy: () => 5 };
       return LockClient.connect(target, UNHURRIED);

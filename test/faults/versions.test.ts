@@ -17,7 +17,7 @@ failOnUnhandledRejections();
 const server = await forFile(startRedis());
 
 describe.concurrent.each(byName())("%s", (_, kind) => {
-  test("clients of several versions lose no update, and wake each other", async () => {
+  test("clients of several versions lose no update, and wake each other [F46]", async () => {
     const redis = server.connect();
     const ioredis5 = new Redis5(server.port);
     const others = ([5, 6] as const).map((version) => nodeRedis(version).client({ url: server.url }));
@@ -44,7 +44,7 @@ describe.concurrent.each(byName())("%s", (_, kind) => {
     for (const other of others) other.destroy();
   });
 
-  test("what a later version may have written is refused as WRONG_DATA, and stays", async () => {
+  test("what a later version may have written is refused as WRONG_DATA, and stays [F46]", async () => {
     await using client = new LockClient(server.connect(), UNHURRIED);
     const name = `later ${kind.name}`;
     await server.call("HSET", name, "format", "9");

@@ -81,7 +81,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     expect(tries(it.bed)).toBe(3);
   });
 
-  test("whose subscription is not confirmed yet when the lock is released tries again on the confirmation", async () => {
+  test("whose subscription is not confirmed yet when the lock is released tries again on the confirmation [F10]", async () => {
     for (let round = 0; round < (kind === PLAIN ? 5 : 2); round++) {
       await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
       await using other = await stage.bed({ kind });
@@ -96,7 +96,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     }
   });
 
-  test("whose SUBSCRIBE reaches the server only after the release tries again on the confirmation", async () => {
+  test("whose SUBSCRIBE reaches the server only after the release tries again on the confirmation [F10]", async () => {
     await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
     await using other = await stage.bed({ kind });
     const theirs = await other.rival(bed.name).lock();
@@ -120,7 +120,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     await expectSoon(waiting);
   });
 
-  test("behind a half-open subscriber connection is woken when the heartbeat has found it dead", async () => {
+  test("behind a half-open subscriber connection is woken when the heartbeat has found it dead [F12]", async () => {
     await using it = await pair(stage, kind);
     const subscriber = it.bed.subscribers[0];
     it.bed.subscribing.blackhole();
@@ -140,7 +140,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     await expectSoon(it.waiting);
   });
 
-  test("behind a half-open subscriber connection is woken even if all waits are shorter than a beat", async () => {
+  test("behind a half-open subscriber connection is woken even if all waits are shorter than a beat [F12] [B242]", async () => {
     await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
     await using other = await stage.bed({ kind });
     const theirs = await other.rival(bed.name).lock();
@@ -163,7 +163,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     await expectSoon(waiting);
   });
 
-  test("behind a subscriber connection that is accepted and never answered is woken when the heartbeat has found it", async () => {
+  test("behind a subscriber connection that is accepted and never answered is woken when the heartbeat has found it [B135]", async () => {
     await using it = await pair(stage, kind);
     const { subscribing, subscribers } = it.bed;
     const [subscriber] = subscribers;
@@ -181,14 +181,14 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     await expectSoon(it.waiting);
   });
 
-  test("behind a half-open subscriber connection polls meanwhile", async () => {
+  test("behind a half-open subscriber connection polls meanwhile [F12]", async () => {
     await using it = await pair(stage, kind, { pollCap: 500 });
     it.bed.subscribing.blackhole();
     await it.theirs.unlock();
     await expectSoon(it.waiting, 500 + 2_500);
   });
 
-  test("is harmed by no forged message: junk, 1 MB, binary cost a try each at most", async () => {
+  test("is harmed by no forged message: junk, 1 MB, binary cost a try each at most [F14]", async () => {
     await using it = await pair(stage, kind);
     const [channel = ""] = await channels(stage.server, it.bed.name);
     const forger = stage.server.connect();
@@ -227,7 +227,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     expect(tries(bed)).toBeLessThan(40);
   });
 
-  test("whose lock is released by a user without permission for the channel gets it within pollCap", async () => {
+  test("whose lock is released by a user without permission for the channel gets it within pollCap [F44]", async () => {
     await stage.server.call("ACL", "SETUSER", "mute", "on", "nopass", "~*", "+@all", "resetchannels");
     await using bed = await stage.bed({ kind, client: { pollCap: 600 } });
     await using mute = await stage.bed({ kind, redis: { username: "mute", password: "any" } });
@@ -256,7 +256,7 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
   const start = (): Promise<Stage> =>
     Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
 
-  test("subscribers killed at the moment of the release, again and again: every waiter resumes at once", async () => {
+  test("subscribers killed at the moment of the release, again and again: every waiter resumes at once [F11]", async () => {
     await using stage = await start();
     await using other = await stage.bed({ kind });
     await using one = await stage.bed({ kind, client: { pollCap: NEVER } });
@@ -281,7 +281,7 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
     expect(slowest).toBeLessThan(SOON);
   });
 
-  test("a subscriber that the server drops for its output buffer subscribes again, and is woken", async () => {
+  test("a subscriber that the server drops for its output buffer subscribes again, and is woken [F13]", async () => {
     await using stage = await start();
     await stage.server.call("CONFIG", "SET", "client-output-buffer-limit", "pubsub 65536 32768 1");
     await using it = await pair(stage, kind);

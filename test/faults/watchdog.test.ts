@@ -64,7 +64,7 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
     await expectNothingLeft(bed, 20_000);
   });
 
-  test("survives a restart of the server that keeps its data", async () => {
+  test("survives a restart of the server that keeps its data [F22]", async () => {
     await using own = await Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
     await using bed = await own.bed({ kind, client: { watchdogTimeout: 15_000 } });
     const hold = await bed.lock.lock();
@@ -79,7 +79,7 @@ describe.concurrent.each(byName())("%s: the watchdog", (_kind, kind) => {
     expect(bed.troubles).toEqual([]);
   });
 
-  test("never renews after an unlock: 20 unlocks around the moment of the renewal", async () => {
+  test("never renews after an unlock: 20 unlocks around the moment of the renewal [F20]", async () => {
     await using bed = await stage.bed({ kind, client: { watchdogTimeout: STEADY } });
     const log: [verb: string, key: string][] = [];
     bed.proxy.onCommand(({ command }) => {

@@ -88,7 +88,7 @@ function answering(replies: readonly unknown[]): Redis {
   return redis;
 }
 
-test(`${RUNS} answers end no call otherwise than by a value or a LockError`, {
+test(`${RUNS} answers end no call otherwise than by a value or a LockError [B11]`, {
   timeout: 600_000,
 }, async () => {
   const replies = fc.sample(reply, { numRuns: RUNS, seed: SEED });

@@ -102,7 +102,7 @@ describe.concurrent("aborted", () => {
     await expectQuiet(hall);
   });
 
-  test("with an UNAVAILABLE of the caller's own, while its lease is about to begin after a wait", async () => {
+  test("with an UNAVAILABLE of the caller's own, while its lease is about to begin after a wait [B133]", async () => {
     const client = { commandTimeout: 2 * FOREVER };
     await using hall = await Hall.of(stages, client, { ...client, server: 1 });
     const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));

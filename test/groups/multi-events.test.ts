@@ -127,7 +127,7 @@ test("released, when a release that got no answer comes through in the backgroun
   expect(told()).toHaveLength(1);
 });
 
-test("lost, when a release that got no answer finds a member gone", async () => {
+test("lost, when a release that got no answer finds a member gone [B114]", async () => {
   await using hall = await Hall.of(stages, {}, { server: 1, commandTimeout: 3_000 });
   const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b"));
   const events = recordEvents(hall.client(0));

@@ -68,7 +68,7 @@ describe.concurrent("an error half-way", () => {
   });
 
   for (const kind of KINDS) {
-    test(`a ${kind.name} was granted, but the answer never came: all are given back`, async () => {
+    test(`a ${kind.name} was granted, but the answer never came: all are given back [F38]`, async () => {
       await using hall = await Hall.of(stages, impatient, { ...impatient, server: 1 });
       const multi = new MultiLock(hall.lock(0, "a"), hall.lock(1, "b", kind), hall.lock(0, "c"));
       await multi.run(() => {});
@@ -85,7 +85,7 @@ describe.concurrent("an error half-way", () => {
   }
 
   test.for(["a", "b", "c"])(
-    "the answer about %s is lost with its connection: it counts once",
+    "the answer about %s is lost with its connection: it counts once [F38]",
     async (word) => {
       await using it = await open();
       const { hall, multi } = it;
@@ -185,7 +185,7 @@ describe.concurrent("a call that already waits survives an outage", () => {
     await hall.expectNothingLeft();
   });
 
-  test("the server goes silent when only the lease is left to be set", async () => {
+  test("the server goes silent when only the lease is left to be set [B183]", async () => {
     await using it = await open();
     const { hall, multi } = it;
     const theirs = await hall.lock(2, "a").lock();

@@ -49,7 +49,7 @@ describe.concurrent("with a lease", () => {
     });
   }
 
-  test("a wait that ends while the members get it is over without the lock, if Redis answers", async () => {
+  test("a wait that ends while the members get it is over without the lock, if Redis answers [B47]", async () => {
     // Redis counts as away only after it was silent for a tenth of commandTimeout.
     await using hall = await Hall.of(stages, { commandTimeout: 600_000 }, {});
     const multi = hall.multi(0, "a", "b");

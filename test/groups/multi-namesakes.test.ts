@@ -24,7 +24,7 @@ describe.concurrent("on one server", () => {
     ["two fair locks", (hall) => [0, 1].map((i) => hall.client(i).getFairLock(hall.name("a")))],
     ["two write sides", (hall) => [hall.write(0, "a"), hall.write(1, "a")]],
     ["a read side and a write side", (hall) => [hall.read(0, "a"), hall.write(1, "a")]],
-  ])("%s: UNSUPPORTED, and nothing is left", async ([_, members], { expect }) => {
+  ])("%s: UNSUPPORTED, and nothing is left [B130]", async ([_, members], { expect }) => {
     await using hall = await Hall.of(stages, patient, patient, { ...patient, prefix: "app" });
     const multi = new MultiLock(...members(hall));
     const refused = { code: "UNSUPPORTED", lockName: multi.name };

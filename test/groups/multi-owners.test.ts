@@ -230,7 +230,7 @@ describe("read-write members", () => {
   });
 });
 
-test("what a scope holds of two members is nothing that it holds of one with an odd name", async () => {
+test("what a scope holds of two members is nothing that it holds of one with an odd name [B134]", async () => {
   await using hall = await Hall.of(stages, {});
   const client = hall.client(0);
   const multi = hall.multi(0, "a", "b");

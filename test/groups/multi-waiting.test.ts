@@ -78,7 +78,7 @@ describe.concurrent("it never waits while it holds", () => {
     await hall.expectNothingLeft();
   });
 
-  test("opposite orders do not dead-lock, and each gets its turn", async () => {
+  test("opposite orders do not dead-lock, and each gets its turn [F37]", async () => {
     await using hall = await Hall.of(stages, patient, patient);
     let inside = 0;
     const visit = async (multi: MultiLock): Promise<void> => {

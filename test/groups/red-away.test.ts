@@ -47,7 +47,7 @@ const HARMS: readonly Harm[] = [
   { what: "unreachable", harm: async (party, i) => party.proxy(i).blackhole() },
 ];
 
-test("aborted with an UNAVAILABLE of the caller's own while a majority is away, a call rejects with that", async () => {
+test("aborted with an UNAVAILABLE of the caller's own while a majority is away, a call rejects with that [B133]", async () => {
   await using party = await Party.of(masters, { client: IMPATIENT });
   await party.warmUp();
   await occupy(party, [0, 1, 2], LONG);
@@ -66,7 +66,7 @@ test("aborted with an UNAVAILABLE of the caller's own while a majority is away, 
 });
 
 for (const { what, harm } of HARMS) {
-  test(`a minority that is ${what} is waited for once at most, and nothing piles up for it`, async () => {
+  test(`a minority that is ${what} is waited for once at most, and nothing piles up for it [F39]`, async () => {
     await using party = await Party.of(masters, { client: IMPATIENT });
     await party.warmUp();
     await harm(party, 1);
@@ -191,7 +191,7 @@ test("a waiting call lives through the loss of a majority, and is granted when t
   }
 });
 
-test("a wait that ends while a majority is away is UNAVAILABLE; one that ends while others hold it is not", async () => {
+test("a wait that ends while a majority is away is UNAVAILABLE; one that ends while others hold it is not [B78]", async () => {
   // A master counts as away after it was silent for a tenth of commandTimeout.
   const client = { pollCap: 200, commandTimeout: 20_000 };
   await using party = await Party.of(masters, { client });

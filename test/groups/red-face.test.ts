@@ -134,7 +134,7 @@ test("of read sides many are held at once; the write sides wait for all, and are
   await expectNothingLeft(one);
 });
 
-test("a call that waits is seen to wait on each master, by the client of that master", async () => {
+test("a call that waits is seen to wait on each master, by the client of that master [B132]", async () => {
   await using one = await Party.of(masters);
   await using two = await Party.of(masters, { name: one.name, client: { pollCap: NEVER } });
   const hold = await joined(await one.lock.lock());

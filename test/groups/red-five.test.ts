@@ -25,7 +25,7 @@ test("three votes of five are needed, and enough", async () => {
   await expectNothingLeft(party);
 });
 
-test("with one killed and one stopped it is taken, kept, extended and given back; with one more it is refused", async () => {
+test("with one killed and one stopped it is taken, kept, extended and given back; with one more it is refused [F39]", async () => {
   const client = { watchdogTimeout: STEADY, commandTimeout: 4_000 };
   await using party = await Party.of(masters, { client });
   const hold = await takeAll(party);

@@ -18,7 +18,7 @@ async function twoParties(...late: number[]): Promise<{ one: Party; two: Party }
   return { one, two, [Symbol.asyncDispose]: async () => void (await end()) };
 }
 
-test("a call whose grants are on their way when another party uses force gets a hold that is lost", async () => {
+test("a call whose grants are on their way when another party uses force gets a hold that is lost [B131]", async () => {
   await using parties = await twoParties(0, 1, 2);
   const { one, two } = parties;
   const call = watch(two.lock.lock({ lease: LONG }));
@@ -34,7 +34,7 @@ test("a call whose grants are on their way when another party uses force gets a 
   await expectNothingLeft(two);
 });
 
-test("a member that is forced while its late grant is on its way joins the hold as lost", async () => {
+test("a member that is forced while its late grant is on its way joins the hold as lost [B131]", async () => {
   await using parties = await twoParties(2);
   const { one, two } = parties;
   const hold = await two.lock.lock({ lease: LONG });
@@ -50,7 +50,7 @@ test("a member that is forced while its late grant is on its way joins the hold 
   await expectNothingLeft(two);
 });
 
-test("a master that has fallen silent since this process took the lock hides no vote of the others", async () => {
+test("a master that has fallen silent since this process took the lock hides no vote of the others [B182]", async () => {
   await using party = await Party.of(masters, { client: { watchdogTimeout: 30_000 } });
   const hold = await joined(await party.lock.lock());
   party.proxy(2).stall();

@@ -9,7 +9,7 @@ import { expectNothingLeft, LONG, Party, SOON, useMasters } from "./red-helpers.
 const forgetful = await useMasters(3);
 const faithful = await useMasters(3, ["--appendonly", "yes", "--appendfsync", "always"]);
 
-test("one that remembers does not: with every write synced to disk the second is refused", async () => {
+test("one that remembers does not: with every write synced to disk the second is refused [F40]", async () => {
   await using one = await Party.of(faithful, { client: { commandTimeout: 3_000 } });
   await using two = await Party.of(faithful, { name: one.name, client: { commandTimeout: 3_000 } });
   await one.warmUp();

@@ -36,7 +36,7 @@ async function roundInVain(party: Party, on: readonly number[]): Promise<void> {
   });
 }
 
-test("a waiter whose round no majority answered in time tries again when the late answers come", async () => {
+test("a waiter whose round no majority answered in time tries again when the late answers come [B20]", async () => {
   await using party = await Party.of(masters, { client: PATIENT });
   await occupy(party, [0, 1, 2], LONG);
   const waiter = await parked(party, () => party.lock.lock({ lease: LONG }));

@@ -50,7 +50,7 @@ test("bare calls re-enter nothing; in a scope each lock counts, and unlock gives
   await expectNothingLeft(party);
 });
 
-test("a call that was made before the last unlock re-enters", async () => {
+test("a call that was made before the last unlock re-enters [B84]", async () => {
   await using party = await Party.of(masters);
   const { lock } = party;
   await party.client(0).scope(async () => {
@@ -83,7 +83,7 @@ test("parallel calls of one scope are one owner's", async () => {
   await expectNothingLeft(party);
 });
 
-test("events of a call without a hold tell an owner id of the first master, on each master's client", async () => {
+test("events of a call without a hold tell an owner id of the first master, on each master's client [B237]", async () => {
   await using party = await Party.of(masters);
   await party.warmUp();
   const events = party.clients.map((client) => recordEvents(client));
@@ -112,7 +112,7 @@ test.for([
   ["a master that it had not", 1],
   ["the masters that it had", 2],
 ] as const)(
-  "a hold of an owner that has a majority is nested, whoever answers first: %s",
+  "a hold of an owner that has a majority is nested, whoever answers first: %s [B235]",
   async ([, last]) => {
     await using party = await Party.of(masters);
     await party.warmUp();
@@ -219,7 +219,7 @@ for (const gone of [
   [0, 1, 2],
   [1, 2],
 ]) {
-  test(`a hold of masters 1 and 2 has a new id, though ${gone.join()} have forgotten the one before and master 0 is late to say so`, async () => {
+  test(`a hold of masters 1 and 2 has a new id, though ${gone.join()} have forgotten the one before and master 0 is late to say so [B129]`, async () => {
     await using party = await Party.of(masters);
     const { lock } = party;
     await party.client(0).scope(async () => {

@@ -47,7 +47,7 @@ test("giving back and taking are one command to each master", async () => {
   await expectNothingLeft(party);
 });
 
-test("a hold that is given back behind another command of its own wakes the waiter", async () => {
+test("a hold that is given back behind another command of its own wakes the waiter [B181]", async () => {
   await using party = await Party.of(masters, PATIENT);
   await using others = await Party.of(masters, { ...PATIENT, name: party.name });
   const theirs = await takeAll(others, LONG);

@@ -96,7 +96,7 @@ test("validity counts from before the first command: what slow members take is o
   }
 });
 
-test("a grant without validity is no hold, and is given back everywhere", async () => {
+test("a grant without validity is no hold, and is given back everywhere [B113]", async () => {
   let leaps = 0;
   const clock = { ...systemClock, wall: () => Date.now() + leaps * 200_000 };
   await using party = await Party.of(masters, { client: { [INTERNALS]: { clock } } as object });

@@ -25,7 +25,7 @@ async function answersOf(lock: Ask, owner: { readonly owner: never }): Promise<R
 
 const UNSURE = Object.fromEntries(QUESTIONS.map((question) => [question, "QUORUM"]));
 
-test("held by two of three with one of those silent, nothing is said until it answers again", async () => {
+test("held by two of three with one of those silent, nothing is said until it answers again [B6]", async () => {
   await using party = await Party.of(masters, { client: IMPATIENT });
   await party.warmUp();
   await occupy(party, [2], LONG);

@@ -78,7 +78,7 @@ describe("a server", () => {
     expect(found.map(({ kind }) => kind)).toEqual(["lock", "fenced", "lock", "readwrite", "readwrite"]);
   });
 
-  test("with semaphores and latches it passes over what can be none of them", async () => {
+  test("with semaphores and latches it passes over what can be none of them [B44]", async () => {
     const client = connect();
     await client.getSemaphore("semaphore").trySetPermits(3);
     await redis.set("number", "17");
@@ -91,7 +91,7 @@ describe("a server", () => {
     expect(await namesOf(client, { kinds: "all" })).toEqual(["number", "semaphore"]);
   });
 
-  test("shows numbers whose names begin as Redisson's keys and our own do", async () => {
+  test("shows numbers whose names begin as Redisson's keys and our own do [B93]", async () => {
     const client = connect({ prefix: "holdfast_app" });
     await client.getSemaphore("jobs").trySetPermits(3);
     await connect().getSemaphore("redisson_jobs").trySetPermits(3);
@@ -99,7 +99,7 @@ describe("a server", () => {
     expect(await namesOf(connect(), { kinds: "all" })).toEqual(["holdfast_app:jobs", "redisson_jobs"]);
   });
 
-  test("shows who reads as readers alone, whatever kinds it gives", async () => {
+  test("shows who reads as readers alone, whatever kinds it gives [B57]", async () => {
     const client = connect();
     for (const name of ["doc", "{doc}:7"]) {
       await client.scope(async () => {

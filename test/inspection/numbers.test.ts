@@ -9,7 +9,7 @@ const stage = await useStage("standalone", "cluster");
 const ALL = { kinds: "all" } as const;
 const id = (i: number): string => i.toString(16).padStart(32, "0");
 
-test("of a text that is no number a few bytes are read, however long it is", async () => {
+test("of a text that is no number a few bytes are read, however long it is [B102]", async () => {
   await using own = await Stage.start(["standalone"]);
   await using site = await Site.of(own);
   await site.redis.set("page", "x".repeat(5_000_000));
@@ -23,7 +23,7 @@ test("of a text that is no number a few bytes are read, however long it is", asy
 });
 
 describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) => {
-  test("permits whose leases have ended count as free, and are left as they are", async () => {
+  test("permits whose leases have ended count as free, and are left as they are [B101]", async () => {
     await using site = await Site.of(stage, { topology });
     await site.permits().trySetPermits(5);
     await site.redis.decrby(site.name, 4);

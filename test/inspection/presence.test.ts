@@ -66,7 +66,7 @@ describe.each([5, 6])("ioredis %s", (version) => {
   });
 });
 
-test("a call that waits holds what it is made inside of, by whatever owner", async () => {
+test("a call that waits holds what it is made inside of, by whatever owner [B100]", async () => {
   await using mine = new LockClient(server.connect());
   await using theirs = new LockClient(server.connect(), { watchdogTimeout: QUICK });
   const [outer, own, wanted] = ["outer", "own", "wanted"].map((name) => theirs.getLock(name));
@@ -113,7 +113,7 @@ test("short holds tell nothing, an idle client sends nothing, and close takes ba
   counter.stop();
 });
 
-test("what refused writes keep from being taken back is taken back after that, long before it expires", async () => {
+test("what refused writes keep from being taken back is taken back after that, long before it expires [B220]", async () => {
   const start = Date.now();
   const wall = () => start + 50 * (Date.now() - start);
   const clock = {
@@ -179,7 +179,7 @@ test("a user who may not write the key: off, told once, and locks are as ever", 
   await client.close();
 });
 
-test("what is no presence disturbs nobody who looks", async () => {
+test("what is no presence disturbs nobody who looks [B79]", async () => {
   await using client = new LockClient(server.connect());
   const hold = await client.getLock("looked-at").lock();
   const ids = ["a", "b", "c", "d"];
@@ -252,7 +252,7 @@ test("WAIT_TIMEOUT names the holder as far as it is known", async () => {
   expect(named).toMatch(/held by a worker \(pid \d+\) for \d+ s; wait longer/);
 });
 
-test("WAIT_TIMEOUT of a group names who holds a member, others before this process", async () => {
+test("WAIT_TIMEOUT of a group names who holds a member, others before this process [B55]", async () => {
   await using mine = new LockClient(server.connect(), { label: "stock-1" });
   await using other = new LockClient(server.connect(), { label: "stock-2" });
   const timedOut = (...names: string[]) =>

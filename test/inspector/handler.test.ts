@@ -81,7 +81,7 @@ describe("without authorize", () => {
     ["http://localhost/", { "x-real-ip": "127.0.0.1", "x-forwarded-proto": "https" }, 200],
     ["http://localhost/", { "x-forwarded-proto": "https" }, 403],
     ["http://localhost/", { via: "1.1 proxy" }, 403],
-  ])("%s with %j answers %i", async (url, headers, status) => {
+  ])("%s with %j answers %i [B216]", async (url, headers, status) => {
     const inspector = inspect();
     for (const path of ["", "api/locks", "api/events", "app.js", "nothing"]) {
       const response = await inspector(new Request(url + path, { headers }));
@@ -161,7 +161,7 @@ describe("statuses and headers", () => {
     expect(page).not.toMatch(/<style|style=|<script(?![^>]*\bsrc=)|\bon[a-z]+=|https?:|(src|href)="\//);
   });
 
-  test("every body is plain: who serves a Response may drop its content-encoding, as Next does", async () => {
+  test("every body is plain: who serves a Response may drop its content-encoding, as Next does [B51]", async () => {
     const inspector = inspect();
     for (const path of ["", "app.js", "app.css", "icon.svg", "api/locks"]) {
       const { headers } = await get(inspector, path, { "accept-encoding": "br, gzip" });
@@ -169,7 +169,7 @@ describe("statuses and headers", () => {
     }
   });
 
-  test("a path is as a browser writes it", async () => {
+  test("a path is as a browser writes it [B159]", async () => {
     const inspector = inspect({ path: "/my löcks" });
     expect((await get(inspector, "/my löcks/api/locks")).status).toBe(200);
     const bare = await get(inspector, "/my%20l%C3%B6cks");
@@ -218,7 +218,7 @@ describe("api/locks", () => {
     expect(response.headers.get("x-holdfast-truncated")).toBe("true");
   });
 
-  test("a HEAD of the events opens none", async () => {
+  test("a HEAD of the events opens none [B158]", async () => {
     const inspector = inspect();
     for (let asked = 0; asked < 150; asked++) {
       const head = await inspector(new Request(`${HERE}api/events`, { method: "HEAD" }));
@@ -267,7 +267,7 @@ describe("api/unlock", () => {
   });
 
   test.each(["https://localhost:3000", "https://locks.example"])(
-    "behind a proxy that ends TLS, or puts in a host of its own, the browser's word counts: %s",
+    "behind a proxy that ends TLS, or puts in a host of its own, the browser's word counts: %s [B218]",
     async (origin) => {
       const headers = { origin, "sec-fetch-site": "same-origin" };
       const response = await post(inspect({ authorize: allow }), { body: '{"name":"free"}', headers });
@@ -315,7 +315,7 @@ describe("api/unlock", () => {
   });
 });
 
-test("an unlock is told to the audit although the look for what is left fails", async () => {
+test("an unlock is told to the audit although the look for what is left fails [B217]", async () => {
   const held = await other.getReadWriteLock("half").writeLock().lock();
   const told: string[] = [];
   const inspect = [() => client.inspect("half"), () => Promise.reject(new Error("planted"))];
@@ -376,7 +376,7 @@ describe("api/events", () => {
       () => client.getReadWriteLock("nested sides").readLock(),
     ],
   ])(
-    "the end of a nested hold is not told as that of the outer one, which was there before anybody looked on: %s",
+    "the end of a nested hold is not told as that of the outer one, which was there before anybody looked on: %s [B188]",
     async (_, outerOf, innerOf) => {
       const [outer, inner] = [outerOf(), innerOf()];
       const owner = client.newOwner();
@@ -396,7 +396,7 @@ describe("api/events", () => {
     },
   );
 
-  test("a nested hold that is granted while the first look is under way is no grant of its own", async () => {
+  test("a nested hold that is granted while the first look is under way is no grant of its own [B188]", async () => {
     const owner = client.newOwner();
     const lock = client.getLock("nested while a look is under way");
     const held = await lock.lock({ owner });
@@ -432,7 +432,7 @@ describe("api/events", () => {
     await second.find("history", (entries) => entries.some(isEntry("granted", ownerId)));
   });
 
-  test("each entry is told once, to a page that connects right after it too", async () => {
+  test("each entry is told once, to a page that connects right after it too [B215]", async () => {
     const inspector = inspect({ every: 100 });
     const first = await open(inspector);
     await first.find("locks");
@@ -461,26 +461,29 @@ describe("api/events", () => {
   test.each([
     ["this process", () => client],
     ["another process", () => other],
-  ])("a hold of %s that ends while nobody looks on is told as over to the next page", async (who, by) => {
-    const inspector = inspect({ every: 100 });
-    const first = await open(inspector);
-    await first.find("locks");
-    const name = `unseen end: ${who}`;
-    const held = await hold(name, by());
-    const kept = await hold(`kept: ${who}`, by());
-    await first.find("history", (entries) => entries.some(isEntry("granted", held.ownerId)));
-    await first.find("history", (entries) => entries.some(isEntry("granted", kept.ownerId)));
-    await first.stop();
-    await held.unlock();
-    const second = await open(inspector);
-    const entries = await second.find("history", (all) => all.some(isEntry("released", held.ownerId)));
-    expect(entries.find(isEntry("released", held.ownerId))).not.toHaveProperty("held");
-    expect(historyOf(kept.ownerId, second)).toEqual(["granted"]);
-    await kept.unlock();
-    const end = await second.find("history", (all) => all.some(isEntry("released", kept.ownerId)));
-    expect(end.find(isEntry("released", kept.ownerId))).toHaveProperty("held");
-    expect(historyOf(held.ownerId, second)).toEqual(["granted", "released"]);
-  });
+  ])(
+    "a hold of %s that ends while nobody looks on is told as over to the next page [B214]",
+    async (who, by) => {
+      const inspector = inspect({ every: 100 });
+      const first = await open(inspector);
+      await first.find("locks");
+      const name = `unseen end: ${who}`;
+      const held = await hold(name, by());
+      const kept = await hold(`kept: ${who}`, by());
+      await first.find("history", (entries) => entries.some(isEntry("granted", held.ownerId)));
+      await first.find("history", (entries) => entries.some(isEntry("granted", kept.ownerId)));
+      await first.stop();
+      await held.unlock();
+      const second = await open(inspector);
+      const entries = await second.find("history", (all) => all.some(isEntry("released", held.ownerId)));
+      expect(entries.find(isEntry("released", held.ownerId))).not.toHaveProperty("held");
+      expect(historyOf(kept.ownerId, second)).toEqual(["granted"]);
+      await kept.unlock();
+      const end = await second.find("history", (all) => all.some(isEntry("released", kept.ownerId)));
+      expect(end.find(isEntry("released", kept.ownerId))).toHaveProperty("held");
+      expect(historyOf(held.ownerId, second)).toEqual(["granted", "released"]);
+    },
+  );
 
   test("a hold that was nested while nobody looked on is over with its last hold", async () => {
     const owner = client.newOwner();
@@ -509,7 +512,7 @@ describe("api/events", () => {
   test.each([
     ["this process", () => client],
     ["another process", () => other],
-  ])("an unlock by an operator is told, once for each hold of %s", async (who, by) => {
+  ])("an unlock by an operator is told, once for each hold of %s [B189]", async (who, by) => {
     const name = `by an operator: ${who}`;
     const inspector = inspect({ every: 100, authorize: allow });
     const reader = await open(inspector);
@@ -577,7 +580,7 @@ describe("api/events", () => {
   });
 });
 
-test("who begins to look on while Redis is away is told so", async () => {
+test("who begins to look on while Redis is away is told so [B151]", async () => {
   const own = await startRedis();
   const away = new LockClient(own.connect({ maxRetriesPerRequest: 0 }), { commandTimeout: 300 });
   onTestFinished(() => away.close({ timeout: 0 }));

@@ -48,7 +48,7 @@ describe.each(Object.entries(MOUNTS))("%s", (name, { start, path, bare }) => {
     gone.abort();
   });
 
-  test("each cookie of a refusal is sent", async () => {
+  test("each cookie of a refusal is sent [B95]", async () => {
     const headers = new Headers();
     for (const cookie of ["a=1", "b=2"]) headers.append("set-cookie", cookie);
     const { url } = await open({ authorize: () => new Response("who?", { status: 401, headers }) });
@@ -101,22 +101,25 @@ describe("by nodeHandler, a body that is not read to its end", () => {
   test.each<[string, InspectorOptions, number]>([
     ["that of a refused request", {}, 403],
     ["one that is too long", { authorize: () => true }, 400],
-  ])("%s: its answer arrives, and so does the next one on the connection", async (_what, options, status) => {
-    app = await MOUNTS["node:http"]?.start(createInspector(client, options));
-    const { url } = app as App;
-    const token = /holdfast-csrf" content="([^"]+)"/.exec(await (await fetch(url)).text())?.[1] ?? "";
-    const headers = { origin: new URL(url).origin, "x-holdfast-csrf": token };
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    for (const size of [100_000, 2_000_000, 20_000_000]) {
-      const body = "x".repeat(size);
-      const sent = await send(`${url}api/unlock`, { method: "POST", headers, agent }, body);
-      expect([size, sent]).toEqual([size, status]);
-      expect([size, await send(`${url}api/locks`, { agent })]).toEqual([size, 200]);
-    }
-    agent.destroy();
-  });
+  ])(
+    "%s: its answer arrives, and so does the next one on the connection [B152]",
+    async (_what, options, status) => {
+      app = await MOUNTS["node:http"]?.start(createInspector(client, options));
+      const { url } = app as App;
+      const token = /holdfast-csrf" content="([^"]+)"/.exec(await (await fetch(url)).text())?.[1] ?? "";
+      const headers = { origin: new URL(url).origin, "x-holdfast-csrf": token };
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (const size of [100_000, 2_000_000, 20_000_000]) {
+        const body = "x".repeat(size);
+        const sent = await send(`${url}api/unlock`, { method: "POST", headers, agent }, body);
+        expect([size, sent]).toEqual([size, status]);
+        expect([size, await send(`${url}api/locks`, { agent })]).toEqual([size, 200]);
+      }
+      agent.destroy();
+    },
+  );
 
-  test("what is no request for it is answered as such", async () => {
+  test("what is no request for it is answered as such [B153]", async () => {
     app = await MOUNTS["node:http"]?.start(createInspector(client));
     const { url } = app as App;
     expect(await send(url, { method: "TRACE" })).toBe(400);
@@ -132,7 +135,7 @@ describe("by nodeHandler, an answer of any handler", () => {
     return (app as App).url;
   }
 
-  test("that fails on its way is broken off: what has come does not pass for the whole", async () => {
+  test("that fails on its way is broken off: what has come does not pass for the whole [B154]", async () => {
     const url = await open(async () => {
       const parts = [new Uint8Array(3)];
       const body = new ReadableStream({
@@ -147,7 +150,7 @@ describe("by nodeHandler, an answer of any handler", () => {
     await expect(fetch(url).then((response) => response.text())).rejects.toThrow(TypeError);
   });
 
-  test("that comes when the one who asked has gone is not waited for", async () => {
+  test("that comes when the one who asked has gone is not waited for [B155]", async () => {
     const asker = new AbortController();
     let isCancelled = false;
     const url = await open(async ({ signal }) => {

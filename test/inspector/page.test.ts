@@ -132,7 +132,7 @@ function inBrowser(): void {
     await page.waitForSelector("#detail", { state: "hidden" });
   });
 
-  test("the word on an unlock names the lock that was asked about, whatever is shown by then", async () => {
+  test("the word on an unlock names the lock that was asked about, whatever is shown by then [B219]", async () => {
     await other.getLock("asked about").lock();
     const page = await open();
     let answer: (() => void) | undefined;

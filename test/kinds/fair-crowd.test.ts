@@ -27,7 +27,7 @@ async function statsOf(command: string): Promise<{ calls: number; usec: number }
 }
 
 describe("a crowd that leaves in the order in which it came", () => {
-  test("aborted at once: a few commands, a few steps for each, and an unlock goes before", {
+  test("aborted at once: a few commands, a few steps for each, and an unlock goes before [B37]", {
     timeout: 60_000,
   }, async () => {
     await using bed = await stage.bed({ kind: FAIR });

@@ -63,7 +63,7 @@ async function leaving(scene: Scene, way: keyof typeof WAYS): Promise<Leaving> {
 
 for (const way of Object.keys(WAYS) as (keyof typeof WAYS)[]) {
   describe(`a waiter that ${way}`, () => {
-    test("leaves no entry, and the lock goes on to the one behind it", async () => {
+    test("leaves no entry, and the lock goes on to the one behind it [F33]", async () => {
       await using scene = await Scene.of(stage, patient, patient, patient);
       const hold = await scene.fair(0).lock();
       const { leave } = await leaving(scene, way);
@@ -111,7 +111,7 @@ for (const way of ["is aborted", "is ended by the close of its client"] as const
   });
 }
 
-test("a head that is killed is skipped after three poll caps, not after Redisson's minutes, before 49 others", async () => {
+test("a head that is killed is skipped after three poll caps, not after Redisson's minutes, before 49 others [F31]", async () => {
   await using scene = await Scene.of(stage, {}, { pollCap, fairWaitTimeout }, { pollCap, fairWaitTimeout });
   const hold = await scene.fair(0).lock();
   const worker = await waitingProcess(scene, 1);
@@ -173,7 +173,7 @@ test("dead waiters in the middle cost those behind them nothing once they are kn
   await scene.expectNothingLeft();
 });
 
-test("of many waiters some give up, some run out of time, and the others are served in their order", async () => {
+test("of many waiters some give up, some run out of time, and the others are served in their order [F33]", async () => {
   await using scene = await Scene.of(stage, patient, patient, patient, patient);
   const hold = await scene.fair(3).lock();
   const controller = new AbortController();

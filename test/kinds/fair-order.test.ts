@@ -55,7 +55,7 @@ test("twelve waiters of three processes have the lock in the order in which they
   await scene.expectNothingLeft();
 });
 
-test("a server that stood still until all places had lapsed keeps the order, and nobody overtakes", async () => {
+test("a server that stood still until all places had lapsed keeps the order, and nobody overtakes [B221]", async () => {
   const pollCap = 300;
   await using scene = await Scene.of(
     stage,
@@ -90,7 +90,7 @@ test("a server that stood still until all places had lapsed keeps the order, and
   await scene.expectNothingLeft();
 });
 
-test("clients whose clocks are hours apart keep the order, and no clock but the server's is in the queue", async () => {
+test("clients whose clocks are hours apart keep the order, and no clock but the server's is in the queue [F32]", async () => {
   const hour = 3_600_000;
   const skewed = (ms: number): LockClientOptions =>
     ({

@@ -185,7 +185,7 @@ describe.each(PASSED.map((kind) => [kind.name, kind] as const))("%s: a crowd in 
     expectTurns(`${kind.name}, Redisson's kind`, meanwhile, RACES);
   });
 
-  test("a waiter of another client has it as soon when the crowd's own subscription is never confirmed", async () => {
+  test("a waiter of another client has it as soon when the crowd's own subscription is never confirmed [B136]", async () => {
     await using bed = await stage.bed({ kind, split: true, client: { pollCap: DEAF } });
     await using other = await stage.bed({ kind, client: { pollCap: NEVER } });
     bed.subscribing.blackhole();

@@ -48,7 +48,7 @@ test.each<[string, (client: LockClient, name: string) => Lock, Parameters<typeof
   ["the lock", (client, name) => client.getLock(name), lockRenew],
   ["the read side", (client, name) => client.getReadWriteLock(name).readLock(), readRenew],
 ])(
-  "a nested release while a renewal is answered leaves no less than the holder will believe: %s",
+  "a nested release while a renewal is answered leaves no less than the holder will believe: %s [B1]",
   async (_, make, renew) => {
     const client = connect({ watchdogTimeout: 6_000 }, proxy);
     const name = freshName();
@@ -68,7 +68,7 @@ test.each<[string, (client: LockClient, name: string) => Lock, Parameters<typeof
   },
 );
 
-test("a release whose reply is lost while the holds left end was a release all the same", async () => {
+test("a release whose reply is lost while the holds left end was a release all the same [B12]", async () => {
   const client = connect({ commandTimeout: 700 }, proxy);
   const lock = client.getLock(freshName());
   const outer = await atLast(() => lock.lock({ lease: 60_000 }));
@@ -119,7 +119,7 @@ test("a copy of the writer's acquire that comes after its downgrade marks nobody
   await Promise.all([other?.unlock(), reading.unlock()]);
 });
 
-test("a read lock whose counts say more than there is costs no more to look at than there is", async () => {
+test("a read lock whose counts say more than there is costs no more to look at than there is [B8]", async () => {
   const name = freshName();
   const reader = (i: number) => `b0e5b1a2-0000-4000-8000-000000000000:${i}`;
   const fields = Array.from({ length: 200 }, (_, i) => [reader(i), "99999"]).flat();

@@ -26,7 +26,7 @@ async function readingProcess(scene: Scene): Promise<{ worker: Worker; ownerId: 
   return { worker, ownerId: await worker.request<string>("take", { id: "it" }) };
 }
 
-test("one of twenty readers is killed: it lapses within its lease, and the writer gets in when the live ones leave", async () => {
+test("one of twenty readers is killed: it lapses within its lease, and the writer gets in when the live ones leave [F34]", async () => {
   await using scene = await Scene.of(
     stage,
     { watchdogTimeout: LEASE },

@@ -11,7 +11,7 @@ const worker = bundledWorker("../kinds/lock-worker.ts");
 
 const patient = { pollCap: NEVER };
 
-test("a downgrade wakes the readers of another process at once", async () => {
+test("a downgrade wakes the readers of another process at once [F36]", async () => {
   await using scene = await Scene.of(stage, patient);
   await using reader = await startWorker(worker());
   await reader.request("start", {

@@ -94,7 +94,7 @@ test("of two waits of one scope without preference, neither hangs: the write sid
   await scene.expectNothingLeft();
 });
 
-test("a release that comes while the answer to a try is on its way wakes the try's call, though its channel is known", async () => {
+test("a release that comes while the answer to a try is on its way wakes the try's call, though its channel is known [B19]", async () => {
   await using scene = await Scene.of(stage, {}, { ...patient, split: true });
   const hold = await scene.write(0).lock();
   const reader = await scene.parked(1, () => scene.read(1).lock());

@@ -37,7 +37,7 @@ async function readerStream(scene: Scene): Promise<{ end: () => Promise<void>; r
   };
 }
 
-test("twenty readers that come again and again cannot keep a writer out", async () => {
+test("twenty readers that come again and again cannot keep a writer out [F35]", async () => {
   await using scene = await Scene.of(stage, {}, {}, {});
   const stream = await readerStream(scene);
   const waits: number[] = [];
@@ -154,7 +154,7 @@ for (const [where, client] of [
   });
 }
 
-test("all writers of a process that wait go before readers that came later, whatever their turns", async () => {
+test("all writers of a process that wait go before readers that came later, whatever their turns [B82]", async () => {
   await using scene = await Scene.of(stage, patient, patient, patient);
   const order: string[] = [];
   const hold = await scene.write(0).lock();
@@ -195,7 +195,7 @@ test("writers that wait for longer than they count as alive unheard of stay pref
   await scene.expectNothingLeft();
 });
 
-test("a writer whose process stood still until its mark lapsed goes before the readers of that process all the same", async () => {
+test("a writer whose process stood still until its mark lapsed goes before the readers of that process all the same [B50]", async () => {
   const pollCap = 100;
   await using scene = await Scene.of(stage, {}, { pollCap });
   const order: string[] = [];

@@ -50,7 +50,7 @@ test.each(["read", "write"] as const)(
   },
 );
 
-test("who is forced from both sides by another client learns it by the unlock of each", async () => {
+test("who is forced from both sides by another client learns it by the unlock of each [B13]", async () => {
   await using scene = await Scene.of(stage, {}, {});
   const write = await scene.write(0).lock();
   const read = await scene.read(0).lock({ owner: write });

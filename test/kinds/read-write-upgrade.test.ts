@@ -41,7 +41,7 @@ async function expectUnharmed(scene: Scene, reading: Hold): Promise<void> {
   await beside?.unlock();
 }
 
-test("an owner that holds the read side in its scope is refused the write side", async () => {
+test("an owner that holds the read side in its scope is refused the write side [F36]", async () => {
   await using scene = await Scene.of(stage, {}, {});
   await scene.client(0).scope(async () => {
     const reading = await scene.read(0).lock();
@@ -73,7 +73,7 @@ test("inside a write, sibling reads share, sibling writes take turns, and neithe
   await scene.expectNothingLeft();
 });
 
-test("a write that was called while its owner wrote re-enters, though a read is granted and the write given back before it", async () => {
+test("a write that was called while its owner wrote re-enters, though a read is granted and the write given back before it [B86]", async () => {
   await using scene = await Scene.of(stage, patient);
   await scene.client(0).scope(async () => {
     const writing = await scene.write(0).lock();

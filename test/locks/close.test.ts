@@ -125,7 +125,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await a.letGo();
   });
 
-  test("no timer is left: not of what was told of holds and waits, and not of what is told of long holds", async () => {
+  test("no timer is left: not of what was told of holds and waits, and not of what is told of long holds [B72]", async () => {
     const { lock, a, b, server, advance } = sceneOf(kind, { presence: true, warnAfter: 3_600_000 });
     await lock.lock();
     const waiting = watch(b.client.getLock(NAME).lock());

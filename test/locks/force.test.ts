@@ -50,7 +50,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await lock.forceUnlock()).toBe(false);
   });
 
-  test("that found nothing does nothing to the next holder when its command arrives once more", async (place) => {
+  test("that found nothing does nothing to the next holder when its command arrives once more [B123]", async (place) => {
     const { lock, twin, a, settle, server } = place;
     a.keep("requests");
     const force = watch(lock.forceUnlock());
@@ -72,7 +72,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await settle();
   });
 
-  test("tells another client of the process also of a grant that is on its way", async (place) => {
+  test("tells another client of the process also of a grant that is on its way [B99]", async (place) => {
     const { lock, twin, b, settle } = place;
     await (await twin.lock()).unlock();
     b.keep("replies");
@@ -112,7 +112,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await expectNothingLeft(elsewhere);
   });
 
-  test("leaves no suspicion behind with a client whose server, another one, did not answer in time", async (place) => {
+  test("leaves no suspicion behind with a client whose server, another one, did not answer in time [B125]", async (place) => {
     const elsewhere = open();
     const other = await elsewhere.lock.lock();
     await place.lock.lock();
@@ -266,7 +266,7 @@ test("of one side leaves the other alone", async ({ read, write, a, server }) =>
   });
 });
 
-test("of the read side leaves a writer's lock the time of its write holds", async (place) => {
+test("of the read side leaves a writer's lock the time of its write holds [B205]", async (place) => {
   const { read, theirRead, write, server, settle } = place;
   const hold = await write.lock({ lease: 5_000 });
   for (const side of [read, theirRead]) {
@@ -296,7 +296,7 @@ test("of the read side by another client is told to those who read", async ({
   });
 });
 
-test("by another client is no reason of what is lost later", async ({
+test("by another client is no reason of what is lost later [B125]", async ({
   write,
   read,
   theirRead,
@@ -313,7 +313,7 @@ test("by another client is no reason of what is lost later", async ({
   });
 });
 
-test("of a side on another server leaves no suspicion behind when that side was given back before its server answered", async ({
+test("of a side on another server leaves no suspicion behind when that side was given back before its server answered [B138]", async ({
   read,
   settle,
 }) => {

@@ -44,7 +44,7 @@ async function chain({ a, settle }: Scene, sort: string, jobs: number): Promise<
 }
 
 test.for(Object.keys(SORTS))(
-  "an unbroken chain of %s, each begun before the one before has settled, keeps none that has ended",
+  "an unbroken chain of %s, each begun before the one before has settled, keeps none that has ended [B228]",
   async (sort, place) => {
     const reaches = await chain(place, sort, 50);
     expect(reaches).toHaveLength(50);

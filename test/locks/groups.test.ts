@@ -60,7 +60,7 @@ describe("with a member whose grants replicas must acknowledge", () => {
     ["lock", (multi) => multi.lock({ wait: 200 })],
     ["tryLock", (multi) => multi.tryLock(200)],
     ["run", (multi) => multi.run(() => 1, { wait: 200 })],
-  ])("a call waits for them no longer than its wait: %s", async ([, take], place) => {
+  ])("a call waits for them no longer than its wait: %s [B233]", async ([, take], place) => {
     const { b, grants, multi, advance, first } = place;
     b.keep("replies", grants);
     const call = watch(take(multi));
@@ -111,7 +111,7 @@ describe("with a write side as its last member, while a stranger holds the first
     ["lock", (multi) => multi.lock()],
     ["tryLock", (multi) => multi.tryLock()],
     ["run", (multi) => multi.run(() => 1)],
-  ])("an owner that reads is refused at once: %s", async ([, take], place) => {
+  ])("an owner that reads is refused at once: %s [B234]", async ([, take], place) => {
     const { first, read, both, b, settle } = place;
     const theirs = await first.lock();
     await b.client.scope(async () => {
@@ -166,7 +166,7 @@ describe("with a write side as its last member, while a stranger holds the first
 describe("events", () => {
   const test = testIn(open);
 
-  test("a hold on both sides of one lock is nested only in another", async ({ a }) => {
+  test("a hold on both sides of one lock is nested only in another [B235]", async ({ a }) => {
     const sides = a.client.getReadWriteLock("sides");
     const both = new MultiLock(sides.readLock(), sides.writeLock());
     a.listen("acquired");
@@ -282,7 +282,7 @@ describe("the current hold of a group", () => {
   test.for<[string, (place: Place) => MultiLock]>([
     ["by the lock that took it", ({ multi }) => multi],
     ["by one with the members in another order", ({ first, last }) => new MultiLock(last, first)],
-  ])("is that of a bare hold named as owner: %s", async ([, groupOf], place) => {
+  ])("is that of a bare hold named as owner: %s [B236]", async ([, groupOf], place) => {
     const { a, multi } = place;
     const group = groupOf(place);
     const hold = await multi.lock();
@@ -308,7 +308,7 @@ describe("the current hold of a group", () => {
   });
 });
 
-describe("a member's current hold is the one among the group's members", () => {
+describe("a member's current hold is the one among the group's members [B264]", () => {
   const test = testIn(open);
 
   /** Calls `act` where the group's hold is the current one. */
@@ -439,7 +439,7 @@ describe("an error names the group, or the one member that failed", () => {
   });
 });
 
-describe("forceUnlock of a group resolves when all members' holders are told", () => {
+describe("forceUnlock of a group resolves when all members' holders are told [B266]", () => {
   const test = testIn(open);
   const FORCED = { code: "LOCK_LOST", reason: "forced" };
 
@@ -472,7 +472,7 @@ describe("forceUnlock of a group resolves when all members' holders are told", (
   });
 });
 
-describe("the lists that callers get are their own", () => {
+describe("the lists that callers get are their own [B263]", () => {
   const test = testIn(open);
 
   test("members of a hold", async ({ multi }) => {
@@ -523,7 +523,7 @@ describe("the unlock of one of a hold's members", () => {
     ["by the hold of the group", (_, hold) => hold.members[1]],
     ["by the member's own lock", ({ last }) => last.currentHold()],
   ])(
-    "ends the hold of the group, told as forced, and gives the others back: %s",
+    "ends the hold of the group, told as forced, and gives the others back: %s [B238]",
     async ([, memberOf], place) => {
       const { a, b, first, last, multi, settle } = place;
       for (const party of [a, b]) party.listen("lost", "released");

@@ -67,7 +67,7 @@ describe.each(byName(PASSED))("%s", (_, kind) => {
   });
   const testAlone = testIn(() => sceneOf(kind, { pollCap: NEVER }));
 
-  testAlone("calls of an owner that is being handed the lock re-enter", async ({ lock, a, settle }) => {
+  testAlone("calls of an owner that is being handed the lock re-enter [B97]", async ({ lock, a, settle }) => {
     const owner = a.client.newOwner();
     const giver = await lock.lock();
     const successor = watch(lock.lock({ owner }));
@@ -414,7 +414,7 @@ testIn(() => sidesOf({ pollCap: NEVER }))(
 const FENCED = KINDS.find(({ name }) => name === "fenced lock") as Kind;
 
 testIn(() => sceneOf(FENCED, { pollCap: NEVER }))(
-  "an unlock for whose successor there is no token succeeds, and those who wait are told of it",
+  "an unlock for whose successor there is no token succeeds, and those who wait are told of it [B124]",
   async ({ lock, server, settle }) => {
     const counter = `redisson_lock_token:{${NAME}}`;
     const giver = await lock.lock();
@@ -443,7 +443,7 @@ test("a release that is answered late, when nobody waits here any more, is done"
   expect(await giver.unlock()).toBeUndefined();
 });
 
-test("owners that call twice at once keep nobody of another process out: nested grants begin no turn", async (place) => {
+test("owners that call twice at once keep nobody of another process out: nested grants begin no turn [B66]", async (place) => {
   const { a, lock, rival, server, advance } = place;
   let ended = false;
   const owner = async () => {

@@ -104,7 +104,10 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(await failure(hold.extend(1_000))).toMatchObject({ code: "LOCK_LOST" });
   });
 
-  test("a hold that was given back asserts, extends and unlocks accordingly", async ({ lock, server }) => {
+  test("a hold that was given back asserts, extends and unlocks accordingly [B231]", async ({
+    lock,
+    server,
+  }) => {
     const hold = await lock.lock();
     const first = hold.unlock();
     expect(hold.isHeld).toBe(false);
@@ -308,7 +311,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(a.heard("released")).toHaveLength(1);
   });
 
-  test("holds whose time is over while an unlock of another is on its way are lost as soon as it is answered, and given back", async (place) => {
+  test("holds whose time is over while an unlock of another is on its way are lost as soon as it is answered, and given back [B60]", async (place) => {
     const { lock, a, server } = place;
     a.listen("lost", "released");
     const short = await lock.lock({ lease: 2_000 });
@@ -392,7 +395,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   });
 
-  test("a nested call that is answered after its owner's last hold was lost holds what Redis has", async (place) => {
+  test("a nested call that is answered after its owner's last hold was lost holds what Redis has [B42]", async (place) => {
     const { lock, a, server, advance } = place;
     const owner = a.client.newOwner();
     const outer = await lock.lock({ lease: 1_000, owner });
@@ -408,7 +411,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   });
 
   test.with({ commandTimeout: 300 }).for([["known to the server"], ["new to it"]] as const)(
-    "an extend that waits for the one before it while its hold ends says that it is lost; its script is %s",
+    "an extend that waits for the one before it while its hold ends says that it is lost; its script is %s [B58]",
     async ([script], { lock, a, advance }) => {
       const hold = await lock.lock({ lease: 2_000 });
       if (script === "known to the server") await hold.extend(2_000);

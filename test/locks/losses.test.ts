@@ -194,7 +194,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await hold.unlock();
   });
 
-  test("renewals that are answered too late, each of them, keep the hold all the same", async (place) => {
+  test("renewals that are answered too late, each of them, keep the hold all the same [B243]", async (place) => {
     const { lock, advance, a } = place;
     const hold = await lock.lock();
     for (let past = 0; past < 4 * WATCHDOG; past += 1_100) {

@@ -6,7 +6,7 @@ import { NAME, scene, watch } from "./scene.js";
 const QUICK = 900;
 const TELL = "client/tell";
 
-test("in an outage no tellings pile up, and what is told after it is how things are then", async () => {
+test("in an outage no tellings pile up, and what is told after it is how things are then [B75]", async () => {
   const { a, b, server } = scene({ presence: true, watchdogTimeout: QUICK, commandTimeout: 3_000 });
   const theirs = await b.client.getLock(NAME).lock();
   const waiting = watch(a.client.getLock(NAME).lock());
@@ -22,7 +22,7 @@ test("in an outage no tellings pile up, and what is told after it is how things 
   await (await waiting.promise).unlock();
 });
 
-test("an owner that holds both sides is shown since its first hold, and holds the lock once", async () => {
+test("an owner that holds both sides is shown since its first hold, and holds the lock once [B77]", async () => {
   const { a, b, server } = scene({ presence: true });
   const sides = a.client.getReadWriteLock(NAME);
   const theirs = await b.client.getLock("other").lock();

@@ -211,7 +211,7 @@ test("a loss on one side is `taken` by somebody else only if the owner has nothi
   await again.unlock();
 });
 
-test("the release of a lost read hold, sent again after its owner reads anew, leaves nothing of the lost hold", async (place) => {
+test("the release of a lost read hold, sent again after its owner reads anew, leaves nothing of the lost hold [B63]", async (place) => {
   const { read, theirRead, theirWrite, advance, settle, server } = place;
   // Another reader keeps the key, so the field of the lost reader stays too.
   const beside = await theirRead.lock();
@@ -327,7 +327,7 @@ testOutside(
 );
 
 testIn(() => sidesOf({ pollCap: 600_000 }))(
-  "a writer that gives up before it could tell the server that it waits lets the readers of its process in",
+  "a writer that gives up before it could tell the server that it waits lets the readers of its process in [B64]",
   async (place) => {
     const { write, read, advance, settle, server } = place;
     const writing = await write.lock();

@@ -74,7 +74,7 @@ test("without an answer it is UNAVAILABLE in time", async ({ a, advance }) => {
   expect(ready.outcome).toBe("UNAVAILABLE");
 });
 
-test("a client that is closed while nothing is heard of a channel ends it at once", async ({
+test("a client that is closed while nothing is heard of a channel ends it at once [B71]", async ({
   a,
   advance,
 }) => {
@@ -171,7 +171,7 @@ test("a user who may not subscribe to a channel is told which", async ({ a, serv
 describe("a server that answers SUBSCRIBE with LOADING", () => {
   const LOADING = "LOADING Redis is loading the dataset in memory";
 
-  test("for as long as that: ready() is UNAVAILABLE in time, and says why", async ({
+  test("for as long as that: ready() is UNAVAILABLE in time, and says why [B67]", async ({
     a,
     server,
     advance,

@@ -213,7 +213,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.hash()).toEqual({});
   });
 
-  test("on a cluster grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing", async (place) => {
+  test("on a cluster grants behind a WAIT that is not answered go in its time, once, and its late answer changes nothing [B245]", async (place) => {
     const { a, advance, grants, settle, server, waits } = place;
     // On this cluster the other masters are well: only the connection to the silent one is made anew.
     const replaced: string[] = [];
@@ -246,7 +246,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await a.client.close({ timeout: 0 });
   });
 
-  test("a connection that is silent for longer than a WAIT may take is replaced, and grants go by the new one", async (place) => {
+  test("a connection that is silent for longer than a WAIT may take is replaced, and grants go by the new one [B128]", async (place) => {
     const { a, advance, grants, settle, server } = place;
     const lock = (i: number) => watch(kind.make(a.client, `lock-${i}`).lock());
     a.keep("replies", grants);
@@ -275,7 +275,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await advance(2_000);
   });
 
-  test("a grant that waits behind a WAIT is not sent once its call is over", async (place) => {
+  test("a grant that waits behind a WAIT is not sent once its call is over [B127]", async (place) => {
     const { a, lock, advance, grants, settle, server } = place;
     a.keep("replies", grants);
     const first = watch(kind.make(a.client, "other").lock());
@@ -311,7 +311,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await call.value?.unlock();
   });
 
-  test("what was given up is undone before the next command of its owner, whichever connection is slow", async (place) => {
+  test("what was given up is undone before the next command of its owner, whichever connection is slow [B109]", async (place) => {
     const { a, lock, settle, grants } = place;
     const owner = a.client.newOwner();
     const controller = new AbortController();
@@ -328,7 +328,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await next.value?.unlock();
   });
 
-  test("a hold that runs out between two looks at the clock is given back before a nested call is sent", async (place) => {
+  test("a hold that runs out between two looks at the clock is given back before a nested call is sent [B110]", async (place) => {
     const { a, lock, advance, settle, server } = place;
     const { clock } = server;
     const [mono, wall] = [clock.mono.bind(clock), clock.wall.bind(clock)];
@@ -351,7 +351,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     }
   });
 
-  test("a lock that stays in use is no outage, while the WAIT of another call blocks", async (place) => {
+  test("a lock that stays in use is no outage, while the WAIT of another call blocks [B126]", async (place) => {
     const { lock, rival, a, advance, grants } = place;
     const theirs = await rival.lock({ lease: 60_000 });
     const call = watch(lock.tryLock(1_000));
@@ -365,7 +365,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await theirs.unlock();
   });
 
-  test("a grant that its connection kept for longer than tombstones live takes nothing", async (place) => {
+  test("a grant that its connection kept for longer than tombstones live takes nothing [B127]", async (place) => {
     const { a, lock, advance, grants, server } = place;
     a.keep("requests", grants);
     const call = watch(lock.tryLock(0, 600_000));
@@ -376,7 +376,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(server.hash()).toEqual({});
   });
 
-  test("a nested grant that its connection kept for longer than tombstones live is undone alone", async (place) => {
+  test("a nested grant that its connection kept for longer than tombstones live is undone alone [B172]", async (place) => {
     const { a, lock, advance, settle, grants, server } = place;
     const outer = await lock.lock();
     a.keep("requests", grants);
@@ -428,7 +428,7 @@ describe("permits", () => {
     return { ...place, grants };
   });
 
-  test("what the connection for grants kept for longer than markers live takes none for good", async (place) => {
+  test("what the connection for grants kept for longer than markers live takes none for good [B171]", async (place) => {
     const { a, advance, grants, server } = place;
     const plain = a.client.getSemaphore("plain");
     const leased = a.client.getPermitExpirableSemaphore("leased");

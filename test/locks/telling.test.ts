@@ -36,7 +36,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     return outer.ownerId;
   };
 
-  test("a nested hold that is lost before its call resolves is told as acquired first", async ({
+  test("a nested hold that is lost before its call resolves is told as acquired first [B223]", async ({
     lock,
     a,
     settle,
@@ -247,7 +247,7 @@ tracing("the option traceHolds tells where a hold was taken", async ({ a, b, ser
   await hold.unlock();
 });
 
-test("a renewal that fails for many is told of each, by a cause that names no other", async () => {
+test("a renewal that fails for many is told of each, by a cause that names no other [B80]", async () => {
   const { a, server } = scene({ prefix: "shop", watchdogTimeout: 9_000, commandTimeout: 1_000 });
   const names = ["one", "two"];
   for (const name of names) await a.client.getLock(name).lock();
@@ -264,7 +264,7 @@ test("a renewal that fails for many is told of each, by a cause that names no ot
   }
 });
 
-test("what the server said when it refused a call is the cause of its UNAVAILABLE, until the server answers", async () => {
+test("what the server said when it refused a call is the cause of its UNAVAILABLE, until the server answers [B174]", async () => {
   const { a, b, server } = scene({ commandTimeout: 1_000 });
   const refused = "NOREPLICAS Not enough good replicas to write.";
   const lock = a.client.getLock(NAME);

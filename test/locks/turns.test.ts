@@ -297,7 +297,7 @@ describe("both sides of a read-write lock", () => {
     await runs.end("w");
   });
 
-  test("writes that are called while a read is on its way follow it in call order", async (place) => {
+  test("writes that are called while a read is on its way follow it in call order [B204]", async (place) => {
     const { read, write, runs } = place;
     runs.begin("r", read);
     for (const name of ["w1", "w2", "w3"]) runs.begin(name, write);
@@ -308,7 +308,7 @@ describe("both sides of a read-write lock", () => {
     await runs.end("w3");
   });
 
-  test("so do bare writes that are called while a read runs", async (place) => {
+  test("so do bare writes that are called while a read runs [B204]", async (place) => {
     const { read, write, runs, settle } = place;
     runs.begin("r", read);
     const granted: number[] = [];

@@ -167,7 +167,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
       expect(known()).toBeUndefined();
     });
 
-    test("lock.unlock() that is asked again in vain knows the other holds of its owner and of this client as before", async (place) => {
+    test("lock.unlock() that is asked again in vain knows the other holds of its owner and of this client as before [B65]", async (place) => {
       const { lock, a } = place;
       await a.client.scope(async () => {
         const outer = await lock.lock({ lease: 60_000 });
@@ -234,7 +234,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     ];
 
     test.for(LATER)(
-      "%s a command without an answer is UNAVAILABLE in its own time",
+      "%s a command without an answer is UNAVAILABLE in its own time [B62]",
       async ([, after, call], { lock, a, advance, settle }) => {
         const outer = await lock.lock({ lease: 60_000 });
         const inner = await lock.lock({ lease: 60_000, owner: outer });
@@ -452,7 +452,11 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     expect(call.outcome).toBe("enough");
   });
 
-  test("one that is aborted with its try on its way is in nobody's way", async ({ lock, a, settle }) => {
+  test("one that is aborted with its try on its way is in nobody's way [B98]", async ({
+    lock,
+    a,
+    settle,
+  }) => {
     const controller = new AbortController();
     a.keep("requests");
     const call = watch(lock.lock({ signal: controller.signal }));
@@ -466,7 +470,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
   });
 
   test.with({ commandTimeout: 30_000 })(
-    "one whose try is granted when its tombstone has lapsed leaves nothing either",
+    "one whose try is granted when its tombstone has lapsed leaves nothing either [B109]",
     async ({ lock, advance, server }) => {
       let isFull = true;
       server.instead = ({ name }) => {
@@ -484,7 +488,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     },
   );
 
-  test("a hold that was forced leaves nothing, though its acquire arrives once more", async (place) => {
+  test("a hold that was forced leaves nothing, though its acquire arrives once more [B112]", async (place) => {
     const { lock, twin, a, settle, server } = place;
     a.keep("requests");
     const call = watch(lock.lock({ lease: 600_000 }));
@@ -522,7 +526,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     server.delete();
   });
 
-  test("a nested call that waited while other holds ran out goes behind their release", async (place) => {
+  test("a nested call that waited while other holds ran out goes behind their release [B96]", async (place) => {
     const { lock, a, advance } = place;
     const outer = await lock.lock({ lease: 60_000 });
     const short = [
@@ -541,7 +545,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await outer.unlock();
   });
 
-  test("nor does it matter that they run out while it waits for the tombstone of a command before it", async (place) => {
+  test("nor does it matter that they run out while it waits for the tombstone of a command before it [B111]", async (place) => {
     const { lock, a, advance, settle } = place;
     const outer = await lock.lock({ lease: 60_000 });
     for (let i = 0; i < 2; i++) await lock.lock({ lease: 500, owner: outer });

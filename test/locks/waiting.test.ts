@@ -41,7 +41,7 @@ describe.each(byName(KINDS))("%s", (_, kind) => {
     await call.value?.unlock();
   });
 
-  test("after the longer of two holds has gone it hears from the late release of the other, which finds none", async (place) => {
+  test("after the longer of two holds has gone it hears from the late release of the other, which finds none [B203]", async (place) => {
     const { lock, rival, advance, b } = place;
     const short = await rival.lock({ lease: 5_000 });
     const long = await rival.lock({ lease: 60_000, owner: short });

@@ -56,7 +56,7 @@ async function onThreeMasters(
   for (const { a, b } of others) await Promise.all([a.client.close(), b.client.close()]);
 }
 
-test("a call of a closed client is not noted, so no note outlives the clients", () => {
+test("a call of a closed client is not noted, so no note outlives the clients [B137]", () => {
   const call = (): WatchedCall => ({ isBare: true, lease: undefined, owner: undefined, begun: LONG });
   const [open, closed] = [new BareCalls(systemClock), new BareCalls(systemClock)];
   closed.close();
@@ -146,7 +146,7 @@ describe("a call that waits for a bare hold of its own async tree", () => {
     ],
   ];
 
-  test.for(GROUPS)("is warned of where it wants %s", async ([, locks], { a, warnings, advance }) => {
+  test.for(GROUPS)("is warned of where it wants %s [B240]", async ([, locks], { a, warnings, advance }) => {
     const [held, call] = locks((name) => a.client.getLock(name));
     const hold = await held.lock();
     const waiting = watch(call());
@@ -157,7 +157,7 @@ describe("a call that waits for a bare hold of its own async tree", () => {
     await hold.unlock();
   });
 
-  test("is warned of where it wants a RedLock of which its tree holds more than can be spared", async (place) => {
+  test("is warned of where it wants a RedLock of which its tree holds more than can be spared [B240]", async (place) => {
     const { warnings, advance } = place;
     await onThreeMasters(place, async ([x, y, z]) => {
       const hold = await x.lock();
@@ -411,7 +411,7 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
     expect(warnings).toMatchObject([{ code: "HOLDFAST_DROPPED_HOLD" }]);
   });
 
-  test("is also one of a RedLock that has given back a minority of its members", async (place) => {
+  test("is also one of a RedLock that has given back a minority of its members [B239]", async (place) => {
     letGo();
     await onThreeMasters(place, async ([lock, ...more]) => {
       const red = new RedLock(lock, ...more);
@@ -429,7 +429,7 @@ describe("a bare hold without a lease that is garbage before its unlock", () => 
     });
   });
 
-  test("is not one with a lease, of a named owner, of a run or scope, or whose signal is kept", async (place) => {
+  test("is not one with a lease, of a named owner, of a run or scope, or whose signal is kept [B184] [B264]", async (place) => {
     const { warnings } = place;
     letGo();
     const { a, advance } = place;

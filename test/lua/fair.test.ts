@@ -355,7 +355,7 @@ scriptTable(bench, fairAcquire, {
       reply: [0, 1_000, 1, 2],
       after: inLine([OTHER, heard(500_000)], [ME, heard(900_000)]),
     },
-    "a grant names the co-waiters that have lost their ticket, too": {
+    "a grant names the co-waiters that have lost their ticket, too [B222]": {
       given: inLine(MINE_AT(400_000), [OTHER, { due: 500_000, alive: 1_000 }]),
       args: { coWaiters: [GONE, OTHER, GONE_2] },
       reply: [1, 0, 1, 3],
@@ -1025,7 +1025,7 @@ scriptTable(bench, fairForce, {
       given: { [LOCK]: text("theirs", -1), ...forced },
       reply: WRONGTYPE,
     },
-    "other data in the place of the queue stays as it is, and so does the lock": {
+    "other data in the place of the queue stays as it is, and so does the lock [B224]": {
       given: { ...mine(30_000), [QUEUE]: text("theirs", 60_000) },
       reply: WRONGTYPE,
     },

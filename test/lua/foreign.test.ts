@@ -153,7 +153,7 @@ describe.each(scripts.flatMap((script) => forms(script).map((form) => [script.na
       },
     );
 
-    test("a hash that is no lock stays as it is, and costs no more than it shows", async () => {
+    test("a hash that is no lock stays as it is, and costs no more than it shows [B7]", async () => {
       await fc.assert(
         fc.asyncProperty(foreign, async ({ hash, ttl, over, number }) => {
           fc.pre(!isLock(hash));

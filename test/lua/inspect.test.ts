@@ -126,12 +126,12 @@ scriptTable(bench, lockInspect, {
       } as Record<string, States>,
       (given) => ({ given, reply: [] }),
     ),
-    ...each("other data is refused: %s", foreign, (fields) => ({
+    ...each("other data is refused: %s [B117]", foreign, (fields) => ({
       given: { [LOCK]: held(fields, 30_000) },
       reply: WRONGTYPE,
     })),
     ...each(
-      "other data is refused: %s",
+      "other data is refused: %s [B117]",
       {
         text: text("paid", -1),
         "a fraction in a text": text("2.5", -1),
@@ -194,7 +194,7 @@ scriptTable(bench, counterInspect, {
       reply: NO_NUMBER,
     },
     "{}: there are leases without a number": { given: { [LEASES]: scored({ soon: 20_000 }) }, reply: [] },
-    ...each("other data is refused: %s", OTHER_DATA, ([state, reply]) => ({
+    ...each("other data is refused: %s [B117]", OTHER_DATA, ([state, reply]) => ({
       given: { [NUMBER]: state },
       reply,
     })),

@@ -41,7 +41,7 @@ describe.each(named)("$name, $form", ({ call: { script, keys, args }, form }) =>
   const run = (latest: number) =>
     bench.runner(script as never, form)(keys as never, { ...args, latest } as never);
 
-  test("too late, nothing is done or told", async () => {
+  test("too late, nothing is done or told [B3]", async () => {
     await bench.put({});
     expect(await run(Date.now() - 2_000)).toEqual(answered(-1));
     await bench.expect({});

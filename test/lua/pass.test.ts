@@ -181,7 +181,7 @@ scriptTable(bench, fencedPass, {
   rows: {
     ...rowsOf(fenced),
     ...each(
-      "{1, 0}: given back, where there is no token for the successor: %s",
+      "{1, 0}: given back, where there is no token for the successor: %s [B124]",
       {
         "the counter holds other data": held({ theirs: "1" }, -1),
         "the counter holds a text": text("theirs", -1),

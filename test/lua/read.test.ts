@@ -589,7 +589,7 @@ scriptTable(bench, readExtend, {
         even: ["out of memory"],
       }),
     ),
-    "1: a lock that outlives its only reader, by a pause of the server, gets that one's shorter term": {
+    "1: a lock that outlives its only reader, by a pause of the server, gets that one's shorter term [B5]": {
       given: reading({ [ME]: [30_000] }, 30_500),
       args: { left: 10_000, terms: [10_000] },
       reply: 1,

@@ -55,7 +55,7 @@ scriptTable(bench, semaphoreAcquire, {
     ),
     "0: a semaphore that is missing stays so": { args: { count: 1 }, reply: [0, 0] },
     "2: a call that is over gets nothing": { given: free(5, text("over", 20_000)), reply: [2, 0] },
-    "granted before, it is granted still, whatever is free by now, and writes again": {
+    "granted before, it is granted still, whatever is free by now, and writes again [B173]": {
       given: free(-3, text("2", 20_000)),
       reply: [1, 0],
       after: free(-3, marked(2)),
@@ -166,7 +166,7 @@ scriptTable(bench, semaphoreRelease, {
       heard: told(7),
       even: ["out of memory", "mute"],
     },
-    "more than Lua writes out in full are told in full": {
+    "more than Lua writes out in full are told in full [B118]": {
       given: free(String(10n ** 17n)),
       args: { count: 2 ** 52 },
       reply: answered(1),

@@ -15,7 +15,7 @@ failOnUnhandledRejections();
 
 const tokens = (hold: MultiHold | null) => (hold?.members ?? []) as FencedHold[];
 
-test("a RedLock's master restarts empty: two hold the lock, the first is told by its next command, and the fence refuses its write", async () => {
+test("a RedLock's master restarts empty: two hold the lock, the first is told by its next command, and the fence refuses its write [F40]", async () => {
   const make = (client: LockClient, name: string) => client.getFencedLock(name);
   await using one = await Party.of(masters, { make });
   await using two = await Party.of(masters, { make, name: one.name });

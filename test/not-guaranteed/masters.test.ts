@@ -27,7 +27,7 @@ function bothWrite(first: FencedHold, second: FencedHold): void {
   expect([resource.unfenced, resource.fenced]).toEqual(["first", "second"]);
 }
 
-test("a failover loses a grant that its replica had not got: two hold the lock until the first one asks", async () => {
+test("a failover loses a grant that its replica had not got: two hold the lock until the first one asks [F28]", async () => {
   await using all = await startSentinel();
   await using ours = new LockClient(all.connect(), OPTIONS);
   await using theirs = new LockClient(all.connect(), OPTIONS);
@@ -47,7 +47,7 @@ test("a failover loses a grant that its replica had not got: two hold the lock u
   await second.unlock();
 });
 
-test("an old master serves on behind a partition: two hold the lock until it heals, and the first one is told", async () => {
+test("an old master serves on behind a partition: two hold the lock until it heals, and the first one is told [F29]", async () => {
   await using old = await startRedis();
   await using link = await startProxy(old, { record: false });
   await using successor = await startRedis({ replicaOf: link });

@@ -14,7 +14,7 @@ const bundle = bundledWorker("../not-guaranteed/paused-holder-worker.ts");
 failOnUnhandledRejections();
 const server = await forFile(startRedis());
 
-test("the late write of a paused holder arrives; the fence refuses it, and the holder is told", async () => {
+test("the late write of a paused holder arrives; the fence refuses it, and the holder is told [F17]", async () => {
   await using client = new LockClient(server.connect(), UNHURRIED);
   await using worker = await startWorker(bundle());
   const resource = new Resource();

@@ -51,7 +51,7 @@ describe.skipIf(noMovableClock)(
 
     const step = (i: number, ms: number) => clocks[i]?.step(ms);
 
-    test("steps forward: two hold the lock, the first is told by its next command, and the fence refuses its write", async () => {
+    test("steps forward: two hold the lock, the first is told by its next command, and the fence refuses its write [F30]", async () => {
       const resource = new Resource();
       const [ours, theirs] = [connect(0).getFencedLock("order"), connect(0).getFencedLock("order")];
       const first = await ours.lock({ lease: LEASE });
@@ -68,7 +68,7 @@ describe.skipIf(noMovableClock)(
       await second.unlock();
     });
 
-    test("steps forward under a hold that is renewed: the next renewal tells of the loss", async () => {
+    test("steps forward under a hold that is renewed: the next renewal tells of the loss [F30]", async () => {
       const client = connect(0, STEADY);
       const hold = await client.getLock("order").lock();
       const told = nextEvent(client, "lost");
@@ -77,7 +77,7 @@ describe.skipIf(noMovableClock)(
       expect([hold.isHeld, hold.signal.aborted]).toEqual([false, true]);
     });
 
-    test("steps back: a dead holder's lock stays for the step and its lease, until it is forced; tokens rise", async () => {
+    test("steps back: a dead holder's lock stays for the step and its lease, until it is forced; tokens rise [F30]", async () => {
       const [dead, client] = [connect(0), connect(0)];
       const first = await dead.getFencedLock("order").lock({ lease: 60_000 });
       await step(0, -HOUR);
@@ -106,13 +106,13 @@ describe.skipIf(noMovableClock)(
 
     const tokens = ({ members }: MultiHold) => members as FencedHold[];
 
-    test("a minority of a RedLock's masters steps forward: nobody else gets the lock", async () => {
+    test("a minority of a RedLock's masters steps forward: nobody else gets the lock [F41]", async () => {
       const [first, second] = await stepMasters(1);
       expect([first.isHeld, second]).toEqual([true, null]);
       await first.unlock();
     });
 
-    test("a majority of a RedLock's masters steps forward: two hold it, and the fence refuses the first", async () => {
+    test("a majority of a RedLock's masters steps forward: two hold it, and the fence refuses the first [F41]", async () => {
       const [first, second] = await stepMasters(2);
       if (second === null) throw new Error("the second one did not get it");
       expect([first.isHeld, second.isHeld]).toEqual([true, true]);

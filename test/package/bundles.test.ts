@@ -16,7 +16,7 @@ describe("bundling", () => {
     ["a require into CommonJS", programs.REQUIRE, "cjs", "cjs"],
   ];
 
-  test.each(esbuildCases)("by esbuild, %s", async (name, load, format, extension) => {
+  test.each(esbuildCases)("by esbuild, %s [B45]", async (name, load, format, extension) => {
     const bundle = `esbuild ${name}.${extension}`;
     const source = await consumer.write(`${bundle}.source.js`, programs.takeAndGiveBack(load));
     await bundleByEsbuild(source, consumer.path(bundle), format);

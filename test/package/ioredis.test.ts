@@ -63,7 +63,7 @@ describe.each(VERSIONS)("ioredis $version", ({ version }) => {
     await work(client, connect(version, make, { enableAutoPipelining }), `${version} ${where}`);
   });
 
-  test("on a cluster with auto-pipelining, scripts left out of it", async () => {
+  test("on a cluster with auto-pipelining, scripts left out of it [B35]", async () => {
     const options = { enableAutoPipelining: true, autoPipeliningIgnoredCommands: ["eval", "evalsha"] };
     await work(
       connect(version, onCluster, options),

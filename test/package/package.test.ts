@@ -68,7 +68,7 @@ describe("what is in the package", () => {
     expect(dead).toEqual([]);
   });
 
-  test("no version of what is never imported stands in the way of an installation", () => {
+  test("no version of what is never imported stands in the way of an installation [B269]", () => {
     // npm refuses to install the package beside a version that it does not name, also for those who never use that entry.
     const { ioredis: _always, ...optional } = manifest.peerDependencies;
     const imported = Object.values(NEEDED);

@@ -77,7 +77,7 @@ describe("a master and a replica", () => {
     }
   }
 
-  test("the connection for it is there again although the user's options let a lost one end", async () => {
+  test("the connection for it is there again although the user's options let a lost one end [B73]", async () => {
     const once = master.connect({ retryStrategy: () => null });
     const options = { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 };
     await using client = new LockClient(once, options);
@@ -89,7 +89,7 @@ describe("a master and a replica", () => {
     expect(once.status).toBe("ready");
   });
 
-  test("the connection for it loses nothing for good, whatever the user's connection does with what was on its way", async () => {
+  test("the connection for it loses nothing for good, whatever the user's connection does with what was on its way [B201]", async () => {
     const own = front.connect({ autoResendUnfulfilledCommands: false });
     await using client = new LockClient(own, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 });
     const lock = client.getLock("job");
@@ -101,7 +101,7 @@ describe("a master and a replica", () => {
     await hold.unlock();
   });
 
-  test("grants go to the database that the user has chosen for the connection, also after a reconnect", async () => {
+  test("grants go to the database that the user has chosen for the connection, also after a reconnect [B198]", async () => {
     const own = front.connect();
     await using client = new LockClient(own, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 });
     const lock = client.getLock("job");
@@ -140,7 +140,7 @@ describe("a master and a replica", () => {
     await direct.config("SET", "busy-reply-threshold", "5000");
   });
 
-  test("a connection that has ended before the client is made grants nothing", async () => {
+  test("a connection that has ended before the client is made grants nothing [B202]", async () => {
     const ended = master.connect();
     ended.disconnect();
     await until("it has ended", () => ended.status === "end");
@@ -208,7 +208,7 @@ describe("a master and a replica", () => {
   });
 
   test.each(["commandTimeout", "socketTimeout"])(
-    "the user's %s, shorter than that for replicas, ends no WAIT before its time",
+    "the user's %s, shorter than that for replicas, ends no WAIT before its time [B148]",
     async (option) => {
       const hasty = master.connect({ [option]: 1_000 });
       await using client = new LockClient(hasty, { ...UNHURRIED, replicas: 1, replicasTimeout: 2_500 });
@@ -351,7 +351,7 @@ describe("a cluster with a replica for each master", () => {
   });
 });
 
-test("a master that is demoted while a grant waits for replicas is not the end of the call", async () => {
+test("a master that is demoted while a grant waits for replicas is not the end of the call [B27]", async () => {
   await using demoted = await startRedis();
   await using other = await startRedis();
   const client = new LockClient(demoted.connect(), {

@@ -15,7 +15,7 @@ const SLOW = 200;
 const right = await bundle();
 
 test(
-  `${SCHEDULES} schedules: whatever happens, all that is promised is kept`,
+  `${SCHEDULES} schedules: whatever happens, all that is promised is kept [B43]`,
   async () => {
     const { findings, played, granted, operations } = await simulate(right, {
       schedules: SCHEDULES,

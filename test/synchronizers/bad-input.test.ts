@@ -108,7 +108,7 @@ test.each(SIGNALS)("signal: %s", async (_, value, type) => {
   await refused(() => latch.await(0, { signal }), type);
 });
 
-test.each(OPTIONS)("options: %s", async (_, value, type) => {
+test.each(OPTIONS)("options: %s [B107]", async (_, value, type) => {
   const options = as(value);
   await refused(() => semaphore.acquire(1, options), type);
   await refused(() => semaphore.tryAcquire(1, 0, options), type);

@@ -27,7 +27,7 @@ test("each call of a closed client rejects CLIENT_CLOSED, and nothing is sent", 
   expect(proxy.count()).toBe(0);
 });
 
-test("what can be no permit's id is of a closed client as any other", async () => {
+test("what can be no permit's id is of a closed client as any other [B120]", async () => {
   await using site = await Site.of(stage);
   const permits = site.permits();
   await site.bed(0).client.close();

@@ -116,7 +116,7 @@ test("large numbers are counted exactly", async () => {
   expect(await site.semaphore().drainPermits()).toBe(many - 1);
 });
 
-test("what Redis does not count any more is refused: nothing is given back, and nothing is lost", async () => {
+test("what Redis does not count any more is refused: nothing is given back, and nothing is lost [B108]", async () => {
   await using site = await Site.of(stage);
   const most = String(2n ** 63n - 1n);
   await site.redis.set(site.name, most);
@@ -133,7 +133,7 @@ test("what Redis does not count any more is refused: nothing is given back, and 
   expect(await site.value()).toBe(String(2n ** 63n - 1n - 1_993n));
 });
 
-test.each([10n ** 17n, 2n ** 63n - 1n])("%i permits can be drained, and set anew", async (many) => {
+test.each([10n ** 17n, 2n ** 63n - 1n])("%i permits can be drained, and set anew [B118]", async (many) => {
   await using site = await Site.of(stage);
   await site.redis.set(site.name, String(many));
   expect(await site.semaphore().drainPermits()).toBe(Number(many));

@@ -64,7 +64,7 @@ describe.concurrent("an expirable semaphore tells", () => {
     expect(events.of("lost")).toEqual([]);
   });
 
-  test("released once Redis has answered, though the call was given up, and called again", async () => {
+  test("released once Redis has answered, though the call was given up, and called again [B76]", async () => {
     await using own = await Stage.start(["standalone"]);
     await using site = await Site.of(own, { commandTimeout: 2_000 });
     await atLast(() => site.permits().trySetPermits(2));
@@ -127,7 +127,7 @@ describe.concurrent("listeners", () => {
     await site.expectPermits(0, 1);
   });
 
-  test("of which one throws: those behind it hear the event, and `once` and `off` are as ever", async () => {
+  test("of which one throws: those behind it hear the event, and `once` and `off` are as ever [B121]", async () => {
     await using site = await Site.of(stage);
     const { client } = site.bed(0);
     const heard: string[] = [];

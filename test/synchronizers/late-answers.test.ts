@@ -41,7 +41,7 @@ const left = ({ server }: Scene): number[] =>
   );
 
 test.for([[500], [3_600_000]] as const)(
-  "a permit's lease of %i ms whose answer comes late is all that it has: the watchdog is done with it",
+  "a permit's lease of %i ms whose answer comes late is all that it has: the watchdog is done with it [B115]",
   async ([lease], place) => {
     const { a, advance } = place;
     const { permits, id } = await keptPermit(place);
@@ -65,7 +65,7 @@ test.with({ watchdogTimeout: 600 }).for([
   ["the deadline that it has", 60_000, 592],
   ["the end of the lease, if that is earlier", 200, 196],
 ] as const)(
-  "a kept permit whose new lease gets no answer is lost at %s",
+  "a kept permit whose new lease gets no answer is lost at %s [B226]",
   async ([, lease, deadline], place) => {
     const { a, advance } = place;
     const { permits, id } = await keptPermit(place);
@@ -87,7 +87,7 @@ test.with({ watchdogTimeout: 600 }).for([
 const renewing = test.with({ watchdogTimeout: 3_000, commandTimeout: 800 });
 
 renewing(
-  "a renewal that is tried again does not raise a lease that was made shorter meanwhile",
+  "a renewal that is tried again does not raise a lease that was made shorter meanwhile [B227]",
   async (place) => {
     const { a, server, advance } = place;
     const { permits, id } = await keptPermit(place);
@@ -161,7 +161,7 @@ async function semaphoreOf(place: Scene) {
   return semaphore;
 }
 
-test("a release of a semaphore is told once it is answered, though the call was given up", async (place) => {
+test("a release of a semaphore is told once it is answered, though the call was given up [B116]", async (place) => {
   const { a, advance } = place;
   const semaphore = await semaphoreOf(place);
   a.listen().keep("requests");
@@ -174,7 +174,7 @@ test("a release of a semaphore is told once it is answered, though the call was 
   expect(a.client.stats().released).toBe(1);
 });
 
-test("what a run had is told as released once that is answered, with how long it was held", async (place) => {
+test("what a run had is told as released once that is answered, with how long it was held [B116]", async (place) => {
   const { a, advance, settle } = place;
   const semaphore = await semaphoreOf(place);
   a.listen("error", "released");
@@ -192,7 +192,7 @@ test("what a run had is told as released once that is answered, with how long it
 const TICKS = Array.from({ length: 25 }, (_, ticks) => [ticks] as const);
 
 test.for(TICKS)(
-  "closed %i ticks after a permit was granted, caller, event and channel say the same",
+  "closed %i ticks after a permit was granted, caller, event and channel say the same [B119]",
   async ([ticks], place) => {
     const { a, settle } = place;
     const permits = a.client.getPermitExpirableSemaphore("job");
@@ -216,7 +216,7 @@ test.for(TICKS)(
   },
 );
 
-test("renewals that are answered too late, each of them, keep a permit all the same", async (place) => {
+test("renewals that are answered too late, each of them, keep a permit all the same [B243]", async (place) => {
   const { a, advance } = place;
   const { permits, id } = await keptPermit(place);
   a.listen("lost", "renewed");

@@ -52,7 +52,7 @@ describe.concurrent.each([
 });
 
 describe.concurrent("no call may be run when its marker has lapsed", () => {
-  test("though this machine's clock was ahead before the first answer", async () => {
+  test("though this machine's clock was ahead before the first answer [B4]", async () => {
     const clock = { ...systemClock, wall: () => Date.now() + HOUR };
     await using site = await Site.fresh(stage, { [INTERNALS]: { clock } } as object);
     await site.semaphore().release(2);
@@ -88,7 +88,7 @@ describe.concurrent("no call may be run when its marker has lapsed", () => {
     expect(await site.value()).toBe("2");
   });
 
-  test("by the clock of another master of the cluster", async () => {
+  test("by the clock of another master of the cluster [B4]", async () => {
     await using proxies = await startClusterProxy(stage.cluster);
     const client = new LockClient(proxies.connect());
     const names = Array.from({ length: 30 }, (_, i) => freshName() + i);

@@ -43,7 +43,7 @@ function refuse({ server }: Scene, script: string, refuses: (args: readonly stri
   };
 }
 
-test("a lease that was given up does not cut a later one", async (place) => {
+test("a lease that was given up does not cut a later one [B225]", async (place) => {
   const { advance } = place;
   const permits = permitsOf(place);
   const id = await onlyPermit(place);

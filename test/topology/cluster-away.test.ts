@@ -54,7 +54,7 @@ async function scene(options: LockClientOptions): Promise<Scene> {
   };
 }
 
-test("a wait that ends while others hold the lock is null, though another master owes an answer", async () => {
+test("a wait that ends while others hold the lock is null, though another master owes an answer [B28]", async () => {
   await using set = await scene({ commandTimeout: 7_000 });
   await set.silence();
   const owed = watch(set.client.getLock(set.there).lock({ wait: LONG }));

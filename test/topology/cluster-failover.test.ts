@@ -112,7 +112,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
     );
   });
 
-  test("by SIGKILL: what the replica had is kept, losses are told, no two reign at once", async () => {
+  test("by SIGKILL: what the replica had is kept, losses are told, no two reign at once [F27]", async () => {
     const scene = new Scene();
     await using _ = scene.crew;
     const master = await cluster.masterFor("here");

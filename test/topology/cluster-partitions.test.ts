@@ -44,7 +44,7 @@ async function cutOff(master: RedisServer): Promise<RedisServer> {
   return replica;
 }
 
-test("a master that stands still is left for the one that took over: holds are kept, waiters and calls go on", async () => {
+test("a master that stands still is left for the one that took over: holds are kept, waiters and calls go on [B25]", async () => {
   const master = await cluster.masterFor("here");
   const ways = (await hasShardedPubSub()) ? SHARDED : SHARDED.filter((way) => way !== true);
   const parties = await Promise.all(

@@ -99,7 +99,7 @@ test("grants that were acknowledged until the master died are all there afterwar
   await rejoin(cluster, failover.before);
 });
 
-test("goes on after its slot has moved, and after the master has handed over to its replica", async () => {
+test("goes on after its slot has moved, and after the master has handed over to its replica [B26]", async () => {
   const { client } = await crew.join({ replicas: 1 });
   const { client: waiter } = await crew.join({ replicas: 1 });
   const master = await cluster.masterFor("here");

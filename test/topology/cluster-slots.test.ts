@@ -42,7 +42,7 @@ async function freshNames(title: string): Promise<string[]> {
 describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
   beforeEach((context) => needSharded(shardedPubSub, context));
 
-  test("to and fro under load: no update is lost, no hold, no wake-up", async () => {
+  test("to and fro under load: no update is lost, no hold, no wake-up [F15] [B17]", async () => {
     await using crew = new Crew(cluster);
     const load = new Load();
     const [ours, theirs] = await Promise.all([
@@ -112,7 +112,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
   });
 });
 
-test("a connection that ends while ioredis asks the new master by it costs a try, not the process", async () => {
+test("a connection that ends while ioredis asks the new master by it costs a try, not the process [B48]", async () => {
   await using proxy = await startClusterProxy(cluster);
   await using client = new LockClient(proxy.connect(), UNHURRIED);
   const [master] = await cluster.masters();
@@ -126,9 +126,9 @@ test("a connection that ends while ioredis asks the new master by it costs a try
   await (await locking).unlock();
 });
 
-describe.concurrent.each(byName())("%s: while its keys are on two masters", (_, kind) => {
+describe.concurrent.each(byName())("%s: while its keys are on two masters [F23]", (_, kind) => {
   test.each(["its hash", "all but its hash"])(
-    "%s having moved, the hold is kept and given back",
+    "%s having moved, the hold is kept and given back [B24]",
     async (part) => {
       await using crew = new Crew(cluster);
       const [ours, theirs] = await Promise.all([

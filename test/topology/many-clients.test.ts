@@ -22,7 +22,7 @@ function counts(emitter: EventEmitter): number[] {
 }
 
 describe.each(["standalone", "cluster"] as const)("%s", (topology) => {
-  test("no warning, and as many listeners as one client has", async () => {
+  test("no warning, and as many listeners as one client has [B36]", async () => {
     const redis = topology === "cluster" ? stage.cluster.connect() : stage.server.connect();
     const emitter = redis as unknown as EventEmitter;
     await redis.ping();

@@ -78,7 +78,7 @@ const TOLD: [string, number][] = [
 
 describe.each(VERSIONS)("%s", (_, make) => {
   test.each(TOLD)(
-    "a %s that is told while it asks comes back, and a waiter is woken",
+    "a %s that is told while it asks comes back, and a waiter is woken [B41]",
     async (_what, told) => {
       const other = new LockClient(all.connect(), UNHURRIED);
       const asking = new Asking(make);

@@ -91,7 +91,7 @@ describe.concurrent.each(WAYS)("the master %s", (how, end, options) => {
   };
 
   test(
-    "holds are kept, waiters resume, and nothing overlaps within one reign",
+    "holds are kept, waiters resume, and nothing overlaps within one reign [F27]",
     async () => {
       const [ours, theirs, keeper] = [byIoredis6(FAR), byIoredis5(FAR), byIoredis6(KEPT)];
       const workers = [byIoredis6(BUSY), byIoredis5(BUSY)];

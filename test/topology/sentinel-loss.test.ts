@@ -40,7 +40,7 @@ function takeAll(client: LockClient, name: string): Promise<Taken[]> {
   );
 }
 
-test("what the replica missed is lost, and the holder is told; what it had is kept", async () => {
+test("what the replica missed is lost, and the holder is told; what it had is kept [F28]", async () => {
   const [ours, renewing, theirs] = [connect(FAR), connect(RENEWED), connect(FAR)];
   const redis = all.connect({ db: 2 });
   const rivalOf = ({ kind, lock }: Taken): Lock => kind.rival.make(theirs, lock.name);

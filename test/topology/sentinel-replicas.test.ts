@@ -94,7 +94,7 @@ describe("while the master lives", () => {
 });
 
 /** A master without replicas, as after a partition, stops granting if it is configured so. */
-test("with min-replicas-to-write, a master without a replica in touch grants nothing", async () => {
+test("with min-replicas-to-write, a master without a replica in touch grants nothing [F29]", async () => {
   const { all, connect, stop } = await setUp();
   try {
     const client = connect({ commandTimeout: 4_500 });
@@ -144,7 +144,7 @@ async function expectNothingBut(redis: ReturnType<RedisSentinel["connect"]>, kin
   }
 }
 
-test("every grant that was told before the master was killed is known to the next one", async () => {
+test("every grant that was told before the master was killed is known to the next one [F28]", async () => {
   const { all, connect, stop } = await setUp();
   try {
     // Each lock has a lease, so that only the grant itself can have brought it to the new master.

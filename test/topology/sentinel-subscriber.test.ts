@@ -17,7 +17,7 @@ async function subscribers(server: RedisServer): Promise<number> {
   return list.split("\n").filter((line) => line !== "" && !line.includes("name=sentinel-")).length;
 }
 
-test("a subscriber that was sent to a replica goes on to the master", async () => {
+test("a subscriber that was sent to a replica goes on to the master [B18]", async () => {
   const [master, [replica]] = [await all.master(), await all.replicas()];
   if (replica === undefined) throw new Error("no replica");
   let stale = 0;
@@ -39,7 +39,7 @@ test("a subscriber that was sent to a replica goes on to the master", async () =
   await Promise.all([client, other].map((each) => each.close()));
 });
 
-test("a subscriber comes back though the user's options give up when no sentinel can be reached", async () => {
+test("a subscriber comes back though the user's options give up when no sentinel can be reached [B74]", async () => {
   const [sentinel] = all.sentinels;
   const master = await all.master();
   let refused = 0;

@@ -21,7 +21,7 @@ test("items that are started again whenever they expire share one timer for as l
   expect(clock.timers).toBe(1);
 });
 
-test("an item ends in time behind one that began a moment before it and is started again", async () => {
+test("an item ends in time behind one that began a moment before it and is started again [B53]", async () => {
   const clock = new VirtualClock();
   const timeout = new SharedTimeout<TimedCallback>(clock, LIMIT, (fn) => fn());
   const again: TimedCallback = new TimedCallback(() => timeout.start(again));

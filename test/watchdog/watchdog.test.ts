@@ -321,7 +321,7 @@ describe("renewals", () => {
     expect(scene.news).toMatchObject([["a", 0, { mono: 1_100 }]]);
   });
 
-  test("that may have failed for one of them are sent anew, each alone", async () => {
+  test("that may have failed for one of them are sent anew, each alone [B244]", async () => {
     const scene = new Scene();
     for (const name of ["a", "b"]) scene.watch(name, 100, { slot: 1 });
     await scene.clock.advance(100);
