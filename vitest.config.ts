@@ -56,15 +56,7 @@ const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"
 const RANDOM = ["test/simulation/*.test.ts", "test/soak/**/*.test.ts", "test/exclusion/planted*.test.ts"];
 
 /** What comes with the library: its pages, examples, tools and package, and what it costs to use. */
-const DELIVERY = [
-  "test/cost/**/*.test.ts",
-  "test/demo/**/*.test.ts",
-  "test/docs/**/*.test.ts",
-  "test/examples/**/*.test.ts",
-  "test/package/**/*.test.ts",
-  "test/setup/**/*.test.ts",
-  "test/tools/**/*.test.ts",
-];
+const DELIVERY = ["test/delivery/**/*.test.ts"];
 
 /** Many servers each, and failovers that take as long as the servers make of it: most of it is waiting. */
 const TOPOLOGIES = [

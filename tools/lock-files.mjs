@@ -11,7 +11,7 @@ const LOCK_FILES = [
   "package-lock.json",
   "bench/package-lock.json",
   "docs/package-lock.json",
-  "test/package/versions/package-lock.json",
+  "test/delivery/package/versions/package-lock.json",
 ];
 
 function mistakesOf({ packages }) {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { allPages, blocksOf, ROOT } from "../docs/pages.js";
+import { allPages, blocksOf, ROOT } from "../delivery/docs/pages.js";
 
 const JEST = `import { vi } from "vitest";
 export * from "vitest";

@@ -1,0 +1,41 @@
+/**
+ * The table of docs/faults.md that compares holdfast with its peers: nothing is missing, and each command runs what its
+ * row says.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { peerTable } from "../../../tools/fault/peer-table.mjs";
+import { FAULTS } from "../../peers/faults.js";
+import { PEERS } from "../../peers/peers.js";
+import { ROOT } from "./pages.js";
+
+const PAGE = readFileSync(join(ROOT, "docs/faults.md"), "utf8");
+
+/** The cells that are missing in the table of a page, and those for which nothing can be run. */
+function wrongWith(page: string): string[] {
+  const { columns, rows, cell } = peerTable(page);
+  const missing = FAULTS.flatMap(({ id }) =>
+    PEERS.filter((peer) => !cell(id, peer.id) || cell(id, peer.id)?.startsWith("not run")).map(
+      (peer) => `no outcome: ${peer.id} ${id}`,
+    ),
+  );
+  const isPeer = (id: string): boolean => PEERS.some((peer) => peer.id === id);
+  const isFault = (row: { id: string; fault: string }): boolean =>
+    FAULTS.some(({ id, fault }) => id === row.id && fault === row.fault);
+  return [
+    ...missing,
+    ...columns.filter(({ id, version }) => !isPeer(id) || version === "").map(({ id }) => `column ${id}`),
+    ...rows.filter((row) => !isFault(row)).map(({ id }) => `row ${id}`),
+  ];
+}
+
+test("each peer has met each fault, and each command names a fault that can be run", () => {
+  expect(wrongWith(PAGE)).toEqual([]);
+});
+
+test("an outcome that is missing, and a command that runs nothing, are noticed", () => {
+  const [{ id = "" } = {}] = peerTable(PAGE).rows;
+  const wrong = wrongWith(PAGE.replace(`faults:peers -- ${id}\``, "faults:peers -- nothing`"));
+  expect(wrong).toEqual([...PEERS.map((peer) => `no outcome: ${peer.id} ${id}`), "row nothing"]);
+});

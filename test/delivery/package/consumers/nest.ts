@@ -1,0 +1,160 @@
+/**
+ * A shop in Nest, compiled as Nest's starter does it, on each version: two instances sell from one stock, serve many
+ * requests at a time, and are terminated while they do.
+ */
+import manifest from "../../../../package.json" with { type: "json" };
+import versions from "../versions/package.json" with { type: "json" };
+import type { Row } from "./table.js";
+
+const SHOP = `import "reflect-metadata";
+import { Controller, Injectable, Module, Post } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import { LockClient } from "holdfast";
+import { InjectLockClient, Locked, LockExceptionFilter, LockModule } from "holdfast/nestjs";
+import { Redis } from "ioredis";
+
+const redis = new Redis(process.env.REDIS_URL as string);
+
+@Injectable()
+class Stock {
+  constructor(@InjectLockClient() private readonly locks: LockClient) {}
+
+  @Locked((what: string) => what, { wait: 60_000 })
+  async sell(what: string): Promise<boolean> {
+    const left = Number(await redis.get("left"));
+    const isHeld = this.locks.getLock(what).currentHold()?.isHeld === true;
+    if (left > 0) await redis.set("left", left - 1);
+    return isHeld && left > 0;
+  }
+}
+
+@Controller()
+class Shop {
+  // By its type alone.
+  constructor(private readonly stock: Stock, private readonly locks: LockClient) {}
+
+  @Post()
+  async sell(): Promise<object> {
+    return { sold: await this.stock.sell("stock") };
+  }
+
+  @Locked("stock", { wait: 0 })
+  @Post("try")
+  async try(): Promise<object> {
+    return { id: this.locks.id };
+  }
+}
+
+@Module({ imports: [LockModule.forRoot({ redis })], controllers: [Shop], providers: [Stock] })
+class AppModule {}
+
+async function main(): Promise<void> {
+  const app = await NestFactory.create(AppModule, { logger: false });
+  app.useGlobalFilters(new LockExceptionFilter());
+  app.enableShutdownHooks();
+  await app.listen(0, "127.0.0.1");
+  process.send?.(app.getHttpServer().address().port);
+}
+void main();
+`;
+
+/** Nest 12 is an ES module, the others are CommonJS. */
+const tsconfig = (isEsm: boolean): object => ({
+  compilerOptions: {
+    module: isEsm ? "nodenext" : "commonjs",
+    target: "es2021",
+    outDir: "out",
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    strict: true,
+    skipLibCheck: true,
+  },
+  files: ["shop.ts"],
+});
+
+const CROWD = `const { fork } = require("node:child_process");
+const { once } = require("node:events");
+const { LockClient } = require("holdfast");
+const { Redis } = require("ioredis");
+
+const url = process.env.REDIS_URL;
+
+async function start() {
+  const child = fork("out/shop.js");
+  const [port] = await once(child, "message");
+  return { child, port };
+}
+
+async function main() {
+  const redis = new Redis(url);
+  await redis.set("left", 30);
+  const shops = await Promise.all([start(), start()]);
+  const post = (n, path = "") =>
+    fetch("http://127.0.0.1:" + shops[n % 2].port + "/" + path, { method: "POST", headers: { connection: "close" } });
+  const sell = async (n) => (await (await post(n)).json()).sold;
+
+  const sales = await Promise.all(Array.from({ length: 40 }, (_, n) => sell(n)));
+  console.log(sales.filter(Boolean).length, "sold,", await redis.get("left"), "left");
+
+  const rival = LockClient.connect(url);
+  const hold = await rival.getLock("stock").lock();
+  const refused = await post(0, "try");
+  console.log(refused.status, (await refused.json()).code);
+  await hold.unlock();
+  console.log((await post(0, "try")).status);
+  await rival.close();
+
+  await redis.set("left", 1000);
+  let sold = 0;
+  const crowd = Array.from({ length: 8 }, async (_, n) => {
+    // Until the instance takes no more.
+    while (await sell(n).catch(() => false)) sold += 1;
+  });
+  while (sold < 10) await new Promise((resolve) => setImmediate(resolve));
+  const ends = shops.map(({ child }) => once(child, "exit"));
+  for (const { child } of shops) child.kill("SIGTERM");
+  for (const [, signal] of await Promise.all(ends)) console.log(signal);
+  await Promise.all(crowd);
+  // The answer of one that was sold may have been cut off.
+  console.log("oversold:", sold > 1000 - Number(await redis.get("left")));
+  console.log("left locked:", (await redis.exists("stock")) === 1);
+  redis.disconnect();
+}
+main();
+`;
+
+const { "reflect-metadata": metadata, rxjs, ioredis, "@nestjs/core": newest } = manifest.devDependencies;
+
+const ofVersion = (version: string, type: NonNullable<Row["type"]> = "commonjs"): Row => ({
+  name: `Nest ${version}: two instances under load`,
+  type,
+  packages: {
+    ioredis,
+    "@nestjs/common": version,
+    "@nestjs/core": version,
+    "@nestjs/platform-express": version,
+    "@types/node": manifest.devDependencies["@types/node"],
+    "reflect-metadata": metadata,
+    rxjs,
+    "typescript5.9": versions.dependencies["typescript5.9"],
+  },
+  files: {
+    "shop.ts": SHOP,
+    "tsconfig.json": JSON.stringify(tsconfig(type === "module")),
+    "crowd.cjs": CROWD,
+  },
+  commands: [
+    ["node", "node_modules/typescript5.9/bin/tsc", "-p", "."],
+    ["node", "crowd.cjs"],
+  ],
+  prints: `30 sold, 0 left
+409 WAIT_TIMEOUT
+201
+SIGTERM
+SIGTERM
+oversold: false
+left locked: false
+`,
+});
+
+export const NEST: readonly Row[] = [ofVersion("10.4.22"), ofVersion(newest), ofVersion("12.5.1", "module")];
