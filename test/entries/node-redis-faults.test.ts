@@ -7,8 +7,7 @@ import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
 import type { SubscriberConnection } from "../../src/redis/connection.js";
 import { countOf, failure, untilWaiting } from "../contract/helpers.js";
-import { byName, KINDS } from "../contract/kinds.js";
-import { failOnUnhandledRejections, script } from "../faults/harness.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
   type FaultProxy,
   forFile,
@@ -50,17 +49,12 @@ interface Accounts {
 }
 
 /** A server that takes sockets and says nothing. */
-async function listen(): Promise<
-  AsyncDisposable & { server: Server; address: { host: string; port: number } }
-> {
+async function listen(): Promise<AsyncDisposable & { server: Server; address: { port: number } }> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  return {
-    server,
-    address: { host: "127.0.0.1", port },
-    [Symbol.asyncDispose]: async () => void server.close(),
-  };
+  const address = { host: "127.0.0.1", port };
+  return { server, address, [Symbol.asyncDispose]: async () => void server.close() };
 }
 
 describe.each(VERSIONS)("%s", (_, redis) => {
@@ -78,55 +72,40 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     return { proxy, user, locks, name: `faults-${++names}.`, [Symbol.asyncDispose]: end };
   }
 
-  describe.each(byName(KINDS))("%s", (__, kind) => {
-    test("an acquire whose reply is lost counts once", async () => {
-      await using it = await bed();
-      const lock = kind.make(it.locks, it.name);
-      const fault = it.proxy.cutReplyOf(script("acquire"));
-      await it.locks.scope(async () => {
-        const hold = await lock.lock();
-        await fault.done;
-        expect(await lock.getHoldCount()).toBe(1);
-        await hold.unlock();
-      });
-      expect(await lock.isLocked()).toBe(false);
+  test("each command of a lock's life whose reply is lost counts once, and no loss is told", async () => {
+    await using it = await bed();
+    const lock = it.locks.getLock(it.name);
+    const losingReply = async (call: () => Promise<unknown>) => {
+      const { done } = it.proxy.cutReplyOf((command) => command.includes(it.name));
+      await Promise.all([call(), done]);
+    };
+    await it.locks.scope(async () => {
+      await losingReply(() => lock.lock());
+      expect(await lock.getHoldCount()).toBe(1);
+      await losingReply(() => lock.lock());
+      expect(await countOf(server, it.name)).toBe(2);
+      await losingReply(async () => lock.currentHold()?.extend(60_000));
+      await losingReply(() => lock.unlock());
+      await losingReply(() => lock.unlock());
     });
+    expect(await lock.isLocked()).toBe(false);
+  });
 
-    test("a nested acquire and a release whose replies are lost count once, and tell of no loss", async () => {
-      await using it = await bed();
-      const lock = kind.make(it.locks, it.name);
-      await it.locks.scope(async () => {
-        await lock.lock();
-        const [nested, released] = [
-          it.proxy.cutReplyOf(script("reenter")),
-          it.proxy.cutReplyOf(script("release")),
-        ];
-        await lock.lock();
-        await nested.done;
-        expect(await lock.getHoldCount()).toBe(2);
-        await lock.unlock();
-        await lock.unlock();
-        await released.done;
-      });
-      expect(await lock.isLocked()).toBe(false);
-    });
-
-    test("an acquire that gets no answer in time rejects UNAVAILABLE, and what it granted is given back", async () => {
-      await using it = await bed({ commandTimeout: 1_000 });
-      const lock = kind.make(it.locks, it.name);
-      it.proxy.blackhole();
-      expect(await failure(lock.lock())).toMatchObject({ code: "UNAVAILABLE", lockName: it.name });
-      it.proxy.restore();
-      await until("nobody holds it", async () => !(await lock.isLocked()));
-      // A call whose reply was lost may still have to be undone.
-      await until("it can be taken", () => lock.run(() => true));
-    });
+  test("an acquire that gets no answer in time rejects UNAVAILABLE, and what it granted is given back", async () => {
+    await using it = await bed({ commandTimeout: 1_000 });
+    const lock = it.locks.getLock(it.name);
+    it.proxy.blackhole();
+    expect(await failure(lock.lock())).toMatchObject({ code: "UNAVAILABLE", lockName: it.name });
+    it.proxy.restore();
+    // A call whose reply was lost may still have to be undone.
+    await until("it can be taken", () => lock.run(() => true));
+    expect(await countOf(server, it.name)).toBe(0);
   });
 
   test("a waiter whose subscriber was killed is woken by the next release", async () => {
     await using it = await bed({ ...UNHURRIED, pollCap: 600_000 });
     await using other = await bed();
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       const hold = await other.locks.getLock(it.name).lock();
       const { done } = await untilWaiting(it.locks, () => it.locks.getLock(it.name).lock());
       await until("it listens", async () => it.proxy.count(named("SUBSCRIBE")) > round);
@@ -137,7 +116,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     }
   });
 
-  test("an outage while it is held: renewed when Redis is back; a waiter survives it", async () => {
+  test("a hold and a waiter survive an outage that is shorter than the lease", async () => {
     await using it = await bed({ commandTimeout: 3_000, watchdogTimeout: 30_000, pollCap: 600_000 });
     const lock = it.locks.getLock(it.name);
     const hold = await lock.lock();
@@ -153,13 +132,13 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     await (await done).unlock();
   });
 
-  test("all connections cut again and again under load: no section is lost, none overlaps", async () => {
+  test("no section is lost and none overlaps while all connections are cut again and again", async () => {
     await using it = await bed();
     await using other = await bed();
     let inside = 0;
     let done = 0;
     const work = async ({ locks }: Bed): Promise<void> => {
-      for (let i = 0; i < 30; i++) {
+      for (let i = 0; i < 15; i++) {
         await locks.getLock(it.name).run(async () => {
           expect(++inside).toBe(1);
           await new Promise((resolve) => setImmediate(resolve));
@@ -181,7 +160,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
       cutting = false;
     });
     await cuts;
-    expect(done).toBe(120);
+    expect(done).toBe(60);
     expect(await countOf(server, it.name)).toBe(0);
   });
 
@@ -189,7 +168,7 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     ["a channel", "subscribe", "unsubscribe"],
     ["a sharded channel", "ssubscribe", "sunsubscribe"],
   ] as const)(
-    "%s that is wanted again while the end of its subscription is on its way [B81]",
+    "%s that is wanted again while the end of its subscription is on its way is heard [B81]",
     async (__, begin, end) => {
       await using it = await bed();
       const subscriber = connectionOf(it.user).duplicate();
@@ -263,15 +242,6 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     await locks.close();
     expect(user.isOpen).toBe(false);
     releasePort(port);
-  });
-
-  test("a server that is stopped for a moment", async () => {
-    await using it = await bed({ commandTimeout: 3_000 });
-    const lock = it.locks.getLock(it.name);
-    server.pause();
-    expect(await failure(lock.lock()).finally(() => server.resume())).toMatchObject({ code: "UNAVAILABLE" });
-    await until("it can be taken", () => lock.run(() => true));
-    expect(await lock.isLocked()).toBe(false);
   });
 });
 

@@ -1,23 +1,25 @@
 /** Locks on clients of node-redis for a master that sentinels watch. */
 import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
-import { LockClient } from "../../src/index.js";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
   forFile,
+  forTest,
+  nodeRedis,
   PATIENCE,
   type RedisSentinel,
-  type RedisServer,
   startSentinel,
   type TestClient,
   UNHURRIED,
   until,
 } from "../support/index.js";
-import { coreOfTheContract } from "../topology/core.js";
 import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+import { expectLocks, twoClients } from "./smoke.js";
 
 const LONG = { timeout: 2 * PATIENCE };
+const REPLICATED = { ...UNHURRIED, replicas: 1, replicasTimeout: PATIENCE };
 const clients = new Clients();
 
 failOnUnhandledRejections();
@@ -29,111 +31,77 @@ interface Leasing extends TestClient {
   use(fn: () => Promise<void>): Promise<void>;
 }
 
-function optionsFor({ sentinels, name, servers }: RedisSentinel): object {
-  return {
-    name,
-    sentinelRootNodes: sentinels.map(({ host, port }) => ({ host, port })),
-    nodeClientOptions: { password: servers[0]?.password },
-  };
+function make({ sentinels, name, servers }: RedisSentinel = all, redis = nodeRedis(6)): Leasing {
+  const sentinelRootNodes = sentinels.map(({ host, port }) => ({ host, port }));
+  const nodeClientOptions = { password: servers[0]?.password };
+  return clients.add(redis.sentinel({ name, sentinelRootNodes, nodeClientOptions }));
 }
 
+const locksOn = (client: TestClient, options: LockClientOptions = UNHURRIED) =>
+  forTest(new LockClient(fromNodeRedis(client), options));
+
 describe.each(VERSIONS)("%s", (version, redis) => {
-  const make = (): TestClient => clients.add(redis.sentinel(optionsFor(all)));
-
-  coreOfTheContract(`through Sentinel with ${version}`, { connect: () => fromNodeRedis(make()) });
-
-  test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
-    await expectConnectedByFirstCall(make());
+  test("a lock is taken, refused, passed on and expires", async () => {
+    await expectLocks(() => fromNodeRedis(make(all, redis)));
   });
 
-  test("a client that its user is connecting is waited for; one that was closed is not connected again", async () => {
+  test("a call waits for a client that its user is connecting, and connects none that was closed", async () => {
     // In version 5, a client of sentinels cannot be connected again after its close.
-    await expectLeftToItsUser(make(), version === "redis 6");
-  });
-
-  test("replicas that must acknowledge a grant, and the user's lease of the only client of the pool", async () => {
-    const client = make() as Leasing;
-    const options = { ...UNHURRIED, replicas: 1, replicasTimeout: PATIENCE };
-    const locks = new LockClient(fromNodeRedis(client), options);
-    await locks.ready();
-    await client.use(() => locks.getLock("copied").run(() => {}));
-    await locks.close();
-  });
-
-  test.each([
-    ["before", true],
-    ["after", false],
-  ])(
-    "a first call during such a lease, of a client that was connected %s fromNodeRedis [B197]",
-    async (_, isEarly) => {
-      const client = make() as Leasing;
-      if (isEarly) await client.connect();
-      const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
-      if (!isEarly) await client.connect();
-      await client.use(() => locks.getLock("leased").run(() => {}));
-      await locks.close();
-    },
-  );
-
-  test("a first call that replicas must acknowledge connects the client", async () => {
-    const locks = new LockClient(fromNodeRedis(make()), {
-      ...UNHURRIED,
-      replicas: 1,
-      replicasTimeout: PATIENCE,
-    });
-    await locks.getLock("copied at first").run(() => {});
-    await locks.close();
+    await expectLeftToItsUser(make(all, redis), version === "redis 6");
   });
 });
 
-type End = (own: RedisSentinel, master: RedisServer) => Promise<unknown>;
-const ENDS: [how: string, end: End][] = [
-  ["is killed", (_, master) => master.kill()],
-  ["hands over", (own) => own.failover()],
-];
+test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
+  await expectConnectedByFirstCall(make());
+});
 
-describe.each(VERSIONS)("%s, when the master", (_, redis) => {
-  test.each(ENDS)("%s: a lock is kept by the next one, and its waiter is woken there", async (_how, end) => {
+test("a first call that replicas must acknowledge connects the client", async () => {
+  await locksOn(make(), REPLICATED)
+    .getLock("copied at first")
+    .run(() => {});
+});
+
+test.each([
+  ["before", true],
+  ["after", false],
+])(
+  "a lock is taken and acknowledged while the user leases the only client, connected %s fromNodeRedis [B197]",
+  async (_, isEarly) => {
+    const client = make();
+    if (isEarly) await client.connect();
+    const [locks, replicated] = [locksOn(client), locksOn(client, REPLICATED)];
+    if (!isEarly) await client.connect();
+    await client.use(() => locks.getLock("leased").run(() => {}));
+    await replicated.ready();
+    await client.use(() => replicated.getLock("copied").run(() => {}));
+  },
+);
+
+test.each<[how: string, end: (own: RedisSentinel) => Promise<unknown>]>([
+  ["is killed", async (own) => (await own.master()).kill()],
+  ["hands over", (own) => own.failover()],
+])(
+  "a lock is kept and its waiter woken by the next master when one %s, also while the user leases the holder's only client [B197]",
+  async (_how, end) => {
     await using own = await startSentinel();
-    const made = [0, 1].map(() => clients.add(redis.sentinel(optionsFor(own))));
-    const options = { pollCap: 600_000, watchdogTimeout: 120_000 };
-    const [ours, theirs] = made.map((client) => new LockClient(fromNodeRedis(client), options));
-    if (!ours || !theirs) throw new Error("no clients");
+    const made = [make(own), make(own)] as const;
+    const left = [...made];
+    const connect = () => fromNodeRedis(left.shift() as TestClient);
+    const [ours, theirs] = twoClients(connect, { pollCap: 600_000, watchdogTimeout: 120_000 });
     const hold = await ours.getLock("kept").lock();
     const { done } = await untilWaiting(theirs, () => theirs.getLock("kept").lock());
-    const master = await own.master();
     const [replica] = await own.replicas();
     await until("the replica has it", async () => Number(await replica?.call("EXISTS", "kept")) === 1);
-    const successor = own.successor(master);
-    await end(own, master);
-    await successor;
-    await until("it can be extended", () => hold.extend(120_000).then(() => true), LONG);
+    await made[0].use(async () => {
+      const successor = own.successor(await own.master());
+      await end(own);
+      await successor;
+      await until("it can be extended", () => hold.extend(120_000).then(() => true), LONG);
+    });
     expect(hold.isHeld).toBe(true);
     await until("it can be given back", () => hold.unlock().then(() => true), LONG);
     await (await done).unlock();
     await Promise.all([ours.close({ timeout: 0 }), theirs.close({ timeout: 0 })]);
     for (const client of made) await client.close();
-  });
-
-  test.each(ENDS)(
-    "%s while the user has leased the only client: a lock is kept all the same [B197]",
-    async (_how, end) => {
-      await using own = await startSentinel();
-      const client = clients.add(redis.sentinel(optionsFor(own))) as Leasing;
-      const locks = new LockClient(fromNodeRedis(client), { watchdogTimeout: 120_000 });
-      const hold = await locks.getLock("leased").lock();
-      const master = await own.master();
-      const [replica] = await own.replicas();
-      await until("the replica has it", async () => Number(await replica?.call("EXISTS", "leased")) === 1);
-      await client.use(async () => {
-        const successor = own.successor(master);
-        await end(own, master);
-        await successor;
-        await until("it can be extended", () => hold.extend(120_000).then(() => true), LONG);
-      });
-      await until("it can be given back", () => hold.unlock().then(() => true), LONG);
-      await locks.close({ timeout: 0 });
-      await client.close();
-    },
-  );
-});
+  },
+);

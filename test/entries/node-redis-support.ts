@@ -24,14 +24,9 @@ export class Clients {
     });
   }
 
-  add(client: TestClient): TestClient {
+  add<T extends TestClient>(client: TestClient): T {
     this.#all.push(client);
-    return client;
-  }
-
-  /** An unconnected client: its first call connects it. */
-  connection(client: TestClient): RedisConnection {
-    return fromNodeRedis(this.add(client));
+    return client as T;
   }
 }
 
@@ -53,7 +48,7 @@ export async function expectConnectedByFirstCall(client: TestClient): Promise<vo
 }
 
 /** A call waits for a client that its user is connecting; a closed client is connected again only by its user. */
-export async function expectLeftToItsUser(client: TestClient, canReopen: boolean): Promise<void> {
+export async function expectLeftToItsUser(client: TestClient, canReopen = true): Promise<void> {
   const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 1_000 });
   const connecting = client.connect();
   await until("it is taken", () => locks.getLock("waited for").run(() => true));

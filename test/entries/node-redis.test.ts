@@ -3,13 +3,12 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
-import { LockClient, MultiLock, RedLock } from "../../src/index.js";
+import { LockClient, type LockClientOptions, MultiLock, RedLock } from "../../src/index.js";
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
-import { PLAIN } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { forFile, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
-import { coreOfTheContract } from "../topology/core.js";
+import { forFile, forTest, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
 import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+import { expectLocks, twoClients } from "./smoke.js";
 
 const clients = new Clients();
 
@@ -19,25 +18,24 @@ const server = await forFile(startRedis());
 describe.each(VERSIONS)("%s", (version, redis) => {
   const make = (options: object = {}): TestClient =>
     clients.add(redis.client({ url: server.url, ...options }));
+  const locksOn = (user: TestClient, options: LockClientOptions = UNHURRIED) =>
+    forTest(new LockClient(fromNodeRedis(user), options));
 
-  coreOfTheContract(`on ${version}`, { connect: () => fromNodeRedis(make()) });
-  coreOfTheContract(`on ${version} with the other protocol`, {
-    connect: () => fromNodeRedis(make({ RESP: version === "redis 5" ? 3 : 2 })),
-    kinds: [PLAIN],
+  test.each([2, 3])("a lock is taken, refused, passed on and expires by RESP %i", async (RESP) => {
+    await expectLocks(() => fromNodeRedis(make({ RESP })));
   });
 
   test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
     await expectConnectedByFirstCall(make());
   });
 
-  test("a client that its user is connecting is waited for; one that was closed is not connected again", async () => {
-    await expectLeftToItsUser(make(), true);
+  test("a call waits for a client that its user is connecting, and connects none that was closed", async () => {
+    await expectLeftToItsUser(make());
   });
 
   test("a LockClient that closes leaves no connection of its own", async () => {
     await using quiet = await startRedis();
-    const client = clients.add(redis.client({ url: quiet.url }));
-    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
+    const locks = locksOn(make({ url: quiet.url }));
     const lock = locks.getLock("busy");
     const hold = await lock.lock();
     const { done } = await untilWaiting(locks, () => lock.lock());
@@ -53,11 +51,11 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     await until("the user's own is left", async () => (await connections()) === 1);
   });
 
-  test("listens to a client once, however many LockClients there are", async () => {
+  test("a client is listened to once, however many LockClients it has", async () => {
     const client = make();
     const before = client.listeners("ready").length;
     for (let i = 0; i < 12; i++) {
-      const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
+      const locks = locksOn(client);
       await locks.getLock("many").run(() => {});
       await locks.close();
     }
@@ -65,24 +63,19 @@ describe.each(VERSIONS)("%s", (version, redis) => {
   });
 
   test("what the client's user has set for their own commands changes nothing", async () => {
-    const client = make({
-      commandOptions: { timeout: 1, typeMapping: { 36: Buffer, 43: Buffer, 58: String } },
-      disableOfflineQueue: true,
-    });
-    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
+    const typeMapping = { 36: Buffer, 43: Buffer, 58: String };
+    const locks = locksOn(make({ commandOptions: { timeout: 1, typeMapping }, disableOfflineQueue: true }));
     const fenced = locks.getFencedLock("mapped");
-    const [first, second] = [await fenced.run(({ token }) => token), await fenced.run(({ token }) => token)];
-    expect(second).toBeGreaterThan(first);
+    const first = await fenced.run(({ token }) => token);
     await locks.ready();
     const hold = await fenced.lock();
+    expect(hold.token).toBeGreaterThan(first);
     expect(await locks.inspect("mapped")).toMatchObject({ kind: "fenced", holders: [{ count: 1 }] });
     await hold.unlock();
-    await locks.close();
   });
 
-  test("semaphores, permits, latches, groups, presence and lists", async () => {
-    const [ours, theirs] = [make(), make()].map((client) => new LockClient(fromNodeRedis(client), UNHURRIED));
-    if (!ours || !theirs) throw new Error("no clients");
+  test("semaphores, permits, latches, groups, presence and lists work", async () => {
+    const [ours, theirs] = twoClients(() => fromNodeRedis(make()), UNHURRIED);
     const semaphore = ours.getSemaphore(`desks ${version}`);
     await semaphore.trySetPermits(1);
     await semaphore.acquire();
@@ -105,81 +98,51 @@ describe.each(VERSIONS)("%s", (version, redis) => {
       const told = async () => (await theirs.inspect(`one ${version}`))?.holders[0]?.client?.id === ours.id;
       await until("presence tells whose it is", told);
     });
-    await Promise.all([ours.close(), theirs.close()]);
   });
 
-  test("a RedLock over three servers, connected at its first call", async () => {
+  test("a RedLock over three servers is connected at its first call, and goes on without one of them", async () => {
     const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
-    const members = servers.map(
-      ({ url }) => new LockClient(fromNodeRedis(clients.add(redis.client({ url })))),
-    );
+    for (const each of servers) forTest(each);
+    const members = servers.map(({ url }) => locksOn(make({ url }), {}));
     const quorum = new RedLock(...members.map((member) => member.getLock("red")));
     await quorum.run(({ members: held }) => expect(held.length).toBeGreaterThan(1));
     await servers[0]?.kill();
     await quorum.run(({ members: held }) => expect(held.length).toBe(2));
-    await Promise.all(members.map((member) => member.close({ timeout: 0 })));
-    await Promise.all(servers.map((each) => each.stop()));
   });
 
-  test("replicas that must acknowledge a grant", async () => {
-    const replica = await startRedis({ replicaOf: server });
+  test("a grant is acknowledged by replicas, and undone where they are too few", async () => {
+    forTest(await startRedis({ replicaOf: server }));
     const client = make();
-    const enough = new LockClient(fromNodeRedis(client), {
-      ...UNHURRIED,
-      replicas: 1,
-      replicasTimeout: 20_000,
-    });
+    const enough = locksOn(client, { ...UNHURRIED, replicas: 1, replicasTimeout: 20_000 });
     await Promise.all(["a", "b", "c"].map((name) => enough.getLock(`copied ${name}`).run(() => {})));
-    const tooMany = new LockClient(fromNodeRedis(client), {
-      ...UNHURRIED,
-      replicas: 2,
-      replicasTimeout: 1_500,
-    });
-    const lock = tooMany.getLock("copied twice");
+    const lock = locksOn(client, { ...UNHURRIED, replicas: 2, replicasTimeout: 500 }).getLock("copied twice");
     expect(await failure(lock.lock())).toMatchObject({ code: "REPLICAS", acknowledged: 1, required: 2 });
     await until("the grant is undone", async () => !(await lock.isLocked()));
-    await Promise.all([enough.close(), tooMany.close()]);
-    await replica.stop();
   });
 
   test("a wrong password is told at once, and is a passing thing", async () => {
     await using guarded = await startRedis({ password: "right" });
-    const client = clients.add(redis.client({ url: `redis://:wrong@${guarded.host}:${guarded.port}` }));
-    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
-    const error = await failure(locks.getLock("guarded").lock());
-    expect(error).toMatchObject({ code: "UNSUPPORTED" });
-    expect(error.message).toMatch(/WRONGPASS|NOAUTH/);
+    const lock = locksOn(make({ url: `redis://:wrong@${guarded.host}:${guarded.port}` })).getLock("guarded");
+    const error = await failure(lock.lock());
+    expect(error).toMatchObject({ code: "UNSUPPORTED", message: expect.stringMatching(/WRONGPASS|NOAUTH/) });
     expect(error.message).not.toContain("wrong@");
     await guarded.call("CONFIG", "SET", "requirepass", "wrong");
-    const taken = () => locks.getLock("guarded").run(() => true);
-    await until("it is let in", taken);
-    expect(await locks.getLock("guarded").isLocked()).toBe(false);
-    await locks.close();
+    await until("it is let in", () => lock.run(() => true));
+    expect(await lock.isLocked()).toBe(false);
   });
 
-  test("a server that is not there: UNAVAILABLE with the reason, and all is well once it is", async () => {
-    const away = await startRedis();
+  test("a server that is not there is UNAVAILABLE with the reason, and all is well once it is", async () => {
+    await using away = await startRedis();
     await away.kill();
-    const client = clients.add(redis.client({ url: away.url }));
-    const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 1_000 });
-    const error = await failure(locks.getLock("away").lock());
+    const lock = locksOn(make({ url: away.url }), { commandTimeout: 1_000 }).getLock("away");
+    const error = await failure(lock.lock());
     expect(error).toMatchObject({ code: "UNAVAILABLE", cause: { code: "ECONNREFUSED" } });
     await away.restart();
-    await until("it is taken", () => locks.getLock("away").run(() => true));
-    await locks.close({ timeout: 0 });
-    await away.stop();
-  });
-
-  test("the key of other data is WRONG_DATA", async () => {
-    const locks = new LockClient(fromNodeRedis(make()), UNHURRIED);
-    await server.call("SET", "text", "x");
-    expect(await failure(locks.getLock("text").lock())).toMatchObject({ code: "WRONG_DATA" });
-    await locks.close();
+    await until("it is taken", () => lock.run(() => true));
   });
 
   test("a call in a scope that connects the client does not keep its scope for others", async () => {
-    const client = make();
-    const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
+    const locks = locksOn(make());
     const lock = locks.getLock("scoped");
     await locks.scope(async () => {
       await lock.lock();
@@ -188,40 +151,35 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     const acquired = nextEvent(locks, "acquired");
     await lock.run(() => {});
     expect((await acquired).nested).toBe(false);
-    await locks.close();
   });
 
   test("a client that is given inside a request connects outside of it [B260]", async () => {
     const store = new AsyncLocalStorage<string>();
     const connection = store.run("gives it", () => fromNodeRedis(make()));
-    const locks = new LockClient(connection, UNHURRIED);
+    const locks = forTest(new LockClient(connection, UNHURRIED));
     const seen: unknown[] = [];
     const note = () => seen.push(store.getStore());
     subscribe("net.client.socket", note);
     onTestFinished(() => void unsubscribe("net.client.socket", note));
     await locks.getLock("outside").run(() => {});
     expect([...new Set(seen)]).toEqual([undefined]);
-    await locks.close();
   });
 
-  test("clients with keyPrefix, pools and things that are no clients are refused", () => {
-    const anything = (value: unknown) => () => fromNodeRedis(value as TestClient);
-    expect(anything(undefined)).toThrow(TypeError);
-    expect(anything(null)).toThrow(/not null/);
-    expect(anything({})).toThrow(/createClient/);
-    expect(anything(server.connect())).toThrow(/ioredis goes into new LockClient\(\) as it is/);
-    const prefixed = redis.client({ keyPrefix: "shop:" });
-    expect(anything(prefixed)).toThrow(/`prefix`/);
-  });
-
-  test.each([
-    ["redis 4", { executeIsolated() {}, duplicate() {}, sendCommand() {} }],
-    ["redis 4 in legacyMode", { executeIsolated() {}, duplicate() {}, sendCommand() {}, evalsha() {} }],
-    ["redis 3", { internal_send_command() {}, duplicate() {}, evalsha() {} }],
-  ])("a client with the methods of %s is refused as one that is too old [B270]", (_, client) => {
-    expect(() => fromNodeRedis(client as never)).toThrow(
-      /redis 5 or 6 makes; this is one of redis 4 or older/,
-    );
+  const methods = (...names: string[]) => Object.fromEntries(names.map((name) => [name, () => {}]));
+  const old = /redis 5 or 6 makes; this is one of redis 4 or older/;
+  test.each<[what: string, client: () => unknown, told: RegExp]>([
+    ["undefined", () => undefined, /not undefined/],
+    ["null", () => null, /not null/],
+    ["an object", () => ({}), /createClient/],
+    ["a client of ioredis", () => server.connect(), /ioredis goes into new LockClient\(\) as it is/],
+    ["a client with keyPrefix", () => redis.client({ keyPrefix: "shop:" }), /`prefix`/],
+    ["one of redis 4", () => methods("executeIsolated", "duplicate", "sendCommand"), old],
+    ["one in legacyMode", () => methods("executeIsolated", "duplicate", "sendCommand", "evalsha"), old],
+    ["one of redis 3", () => methods("internal_send_command", "duplicate", "evalsha"), old],
+  ])("fromNodeRedis refuses %s with what to do instead [B270]", (_, client, told) => {
+    const given = client();
+    expect(() => fromNodeRedis(given as never)).toThrow(TypeError);
+    expect(() => fromNodeRedis(given as never)).toThrow(told);
   });
 
   test("a client that has not gone through fromNodeRedis is refused, with what to import", () => {

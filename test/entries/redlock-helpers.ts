@@ -1,4 +1,4 @@
-/** What the tests of redlock's interface share: masters, and Redlock objects with connections of their own. */
+/** What the tests of redlock's face share: Redlock objects with connections of their own, and the state of masters. */
 import { Redis as Redis5 } from "ioredis5";
 import { afterEach, expect } from "vitest";
 import { ExecutionError, Redlock, ResourceLockedError, type Settings } from "../../src/entries/redlock.js";
@@ -47,10 +47,23 @@ export async function votesAgainst({ attempts }: Pick<ExecutionError, "attempts"
 
 export const LOCKED: string = new ResourceLockedError().name;
 
+/** The replies of all servers, as numbers, to a command about that key. */
+export async function onAll(
+  servers: readonly RedisServer[],
+  command: string,
+  key: string,
+): Promise<number[]> {
+  return (await Promise.all(servers.map((server) => server.call(command, key)))).map(Number);
+}
+
 /** The number of servers that have the key. */
 export async function countHeld(servers: readonly RedisServer[], name: string): Promise<number> {
-  const found = await Promise.all(servers.map((server) => server.call("EXISTS", name)));
-  return found.map(Number).reduce((sum, one) => sum + one, 0);
+  return (await onAll(servers, "EXISTS", name)).reduce((sum, one) => sum + one, 0);
+}
+
+export async function untilFree(servers: readonly RedisServer[], ...names: string[]): Promise<void> {
+  for (const name of names)
+    await until(`${name} is free everywhere`, async () => (await countHeld(servers, name)) === 0);
 }
 
 /** Whether a waiter listens for the release of that name, on at least one of the servers. */

@@ -1,0 +1,221 @@
+/** The face of redlock on masters that are dead, silent, slow, not masters of their own, or hold other data. */
+import { Redis } from "ioredis";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Redlock } from "../../src/entries/redlock.js";
+import { isLockError } from "../../src/index.js";
+import { freshName, script } from "../faults/harness.js";
+import { useMasters } from "../groups/red-helpers.js";
+import {
+  type FaultProxy,
+  forTest,
+  freePort,
+  type RedisServer,
+  releasePort,
+  startCluster,
+  startProxy,
+  startRedis,
+  until,
+} from "../support/index.js";
+import {
+  executionError,
+  LOCKED,
+  LONG,
+  newRedlock,
+  ONCE,
+  PATIENT,
+  untilFree,
+  votesAgainst,
+} from "./redlock-helpers.js";
+
+const masters = await useMasters(3);
+const [first, second, third] = masters as readonly [RedisServer, RedisServer, RedisServer];
+
+describe("of three masters", () => {
+  test("nobody misses one that is dead, or dies: locks are taken, extended, waited for and released", async () => {
+    const [redlock, other] = [newRedlock(masters), newRedlock(masters, PATIENT)];
+    const heard: unknown[] = [];
+    redlock.on("error", (error) => heard.push(error));
+    const before = await redlock.acquire([freshName()], LONG);
+    await first.kill();
+    await (await before.extend(LONG)).release();
+    const name = freshName();
+    let lock = await redlock.acquire([name], LONG);
+    const [stats] = await Promise.all(lock.attempts);
+    expect([stats?.votesFor.size, stats?.votesAgainst.size]).toEqual([2, 1]);
+    expect(heard.length).toBeGreaterThanOrEqual(1);
+    lock = await lock.extend(LONG);
+    const next = other.acquire([name], LONG);
+    await lock.release();
+    await (await next).release();
+  });
+
+  test("one with other data is no hindrance, and keeps them", async () => {
+    const name = freshName();
+    await third.call("SET", name, "other");
+    let lock = await newRedlock(masters).acquire([name], LONG);
+    lock = await lock.extend(2 * LONG);
+    for (const server of [first, second])
+      expect(Number(await server.call("PTTL", name))).toBeGreaterThan(LONG);
+    await lock.release();
+    await untilFree([first, second], name);
+    expect([await third.call("GET", name), await third.call("PTTL", name)]).toEqual(["other", -1]);
+  });
+
+  test("two with other data let the call fail, and nothing of it is left on the first", async () => {
+    const name = freshName();
+    for (const server of [second, third]) await server.call("SET", name, "other");
+    const error = await executionError(newRedlock(masters, ONCE).acquire([name], LONG));
+    for (const { votesFor, votesAgainst, quorumSize } of await Promise.all(error.attempts)) {
+      expect(votesFor.size).toBeLessThan(quorumSize);
+      expect(votesAgainst.size).toBeGreaterThanOrEqual(quorumSize);
+    }
+    await untilFree([first], name);
+    for (const server of [second, third]) expect(await server.call("GET", name)).toBe("other");
+  });
+
+  test("two that are dead let the call fail, and each attempt tells what each client failed with", async () => {
+    const redlock = newRedlock(masters, ONCE);
+    const name = freshName();
+    await (await redlock.acquire([name], LONG, PATIENT)).release();
+    // A master outside the majority may still have the lock, and would correctly vote against.
+    await untilFree(masters, name);
+    await Promise.all([first.kill(), second.kill()]);
+    const error = await executionError(redlock.acquire([name], LONG));
+    expect(isLockError(error.cause)).toBe(true);
+    expect(error.attempts.length).toBeGreaterThanOrEqual(1);
+    for (const { votesFor, votesAgainst } of await Promise.all(error.attempts)) {
+      expect(votesFor.size).toBeLessThanOrEqual(1);
+      expect(votesFor.size + votesAgainst.size).toBe(3);
+    }
+  });
+
+  test("a call with retryCount -1 outlasts the outage of two", async () => {
+    const redlock = newRedlock(masters);
+    const name = freshName();
+    await (await redlock.acquire([name], LONG)).release();
+    await Promise.all([first.kill(), second.kill()]);
+    const acquired = redlock.acquire([name], LONG, { retryCount: -1, retryDelay: 20, retryJitter: 5 });
+    // If a later call has failed, the first attempt of this one has failed, too.
+    await executionError(redlock.acquire([name], LONG, ONCE));
+    await Promise.all([first.restart(), second.restart()]);
+    const lock = await acquired;
+    expect(lock.attempts.length).toBeGreaterThan(1);
+    expect((await votesAgainst(lock))[0]?.length).toBeGreaterThan(1);
+    await lock.release();
+  });
+});
+
+describe.each([{ count: 1 }, { count: 3 }])(
+  "on $count masters that take longer to answer than a call may wait",
+  ({ count }) => {
+    /** Wait for 10 ms at most. */
+    const SHORT = { retryCount: 1, retryDelay: 10, retryJitter: 0 };
+    const DELAY = 200;
+    const servers = () => masters.slice(0, count);
+
+    async function startBehindProxies() {
+      const proxies = await Promise.all(servers().map(async (server) => forTest(await startProxy(server))));
+      const redlock = new Redlock(proxies.map((proxy) => proxy.connect()));
+      onTestFinished(() => redlock.quit());
+      // By this each connection is made, and each master knows the scripts.
+      await (await redlock.acquire([freshName()], LONG, PATIENT)).release();
+      const delay = (proxy: FaultProxy) => {
+        proxy.clear();
+        proxy.delayReplies(DELAY);
+      };
+      proxies.forEach(delay);
+      return { proxies, redlock };
+    }
+
+    test.each([1, 2])("%s free resources are locked at the first attempt [B178]", async (many) => {
+      const { redlock } = await startBehindProxies();
+      const names = Array.from({ length: many }, freshName);
+      const lock = await redlock.acquire(names, LONG, SHORT);
+      expect(lock.attempts).toHaveLength(1);
+      await redlock.release(lock, PATIENT);
+    });
+
+    // In the first case the time is over at the first answer, in the second before the next one.
+    test.each([1, 1.5])(
+      "one that another has is refused after %s answers, and not for want of one [B178]",
+      async (answers) => {
+        const { proxies, redlock } = await startBehindProxies();
+        const name = freshName();
+        const lock = await newRedlock(servers()).acquire([name], LONG);
+        const settings = { ...SHORT, retryDelay: answers * DELAY };
+        const error = await executionError(redlock.acquire([name], LONG, settings));
+        expect(error.cause).toBeUndefined();
+        expect(await votesAgainst(error)).toEqual([Array(count).fill(LOCKED)]);
+        for (const proxy of proxies) proxy.clear();
+        await executionError(redlock.acquire([name], LONG, ONCE));
+        expect(Math.max(...proxies.map((proxy) => proxy.count(script("acquire"))))).toBe(1);
+        await lock.release();
+      },
+    );
+  },
+);
+
+test.each([5, 6] as const)(
+  "quit ends the connection of a server that is silent, ioredis %s [B140]",
+  async (version) => {
+    await using server = await startRedis();
+    const redlock = newRedlock([server], ONCE, version);
+    await (await redlock.acquire([freshName()], LONG)).release();
+    server.pause();
+    try {
+      await redlock.quit();
+      for (const client of redlock.clients) await until("it is ended", () => client.status === "end");
+    } finally {
+      server.resume();
+    }
+  },
+);
+
+test("a key that redlock itself wrote is left alone, and named as the cause", async () => {
+  const name = freshName();
+  await first.call("SET", name, "redlock's", "PX", LONG);
+  const error = await executionError(newRedlock([first]).acquire([name], LONG));
+  expect(isLockError(error.cause, "WRONG_DATA")).toBe(true);
+  expect(await votesAgainst(error)).toEqual([["WrongDataError"]]);
+  expect(await first.call("GET", name)).toBe("redlock's");
+});
+
+test("on a cluster the resources of a call may lie in different slots", async () => {
+  await using cluster = await startCluster();
+  const redlock = new Redlock([cluster.connect()]);
+  const other = new Redlock([cluster.connect()], ONCE);
+  const lock = await redlock.acquire(["a", "b", "c", "d"], LONG);
+  await executionError(other.acquire(["c"], LONG));
+  await (await lock.extend(LONG)).release();
+  await (await other.acquire(["c"], LONG)).release();
+  await Promise.all([redlock.quit(), other.quit()]);
+});
+
+test("two clients of one server are no two masters", async () => {
+  const error = await executionError(newRedlock([first, first, first]).acquire([freshName()], LONG));
+  expect(isLockError(error.cause, "UNSUPPORTED")).toBe(true);
+});
+
+test("a release that no quorum confirms says so, and may be called again", async () => {
+  const lock = await newRedlock([first], ONCE).acquire([freshName()], LONG);
+  first.pause();
+  const error = await executionError(lock.release());
+  expect(isLockError(error.cause, "UNAVAILABLE")).toBe(true);
+  first.resume();
+  await until("it is released", () => lock.release().then(() => true));
+});
+
+test("a client that cannot connect lets the call fail, and each attempt says by what", async () => {
+  const port = await freePort();
+  const never = { maxRetriesPerRequest: 0, retryStrategy: () => null, reconnectOnError: () => false };
+  const redis = new Redis({ host: "127.0.0.1", port, ...never }).on("error", () => {});
+  const redlock = new Redlock([redis], ONCE);
+  const { attempts } = await executionError(redlock.acquire([freshName()], LONG));
+  expect(attempts.length).toBeGreaterThan(0);
+  for (const { votesFor, votesAgainst } of await Promise.all(attempts)) {
+    expect(votesFor.size).toBe(0);
+    for (const vote of votesAgainst.values()) expect(vote).toMatchObject({ code: "UNAVAILABLE" });
+  }
+  await redlock.quit();
+  releasePort(port);
+});
