@@ -7,6 +7,8 @@ import { hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
 export interface RedisServerOptions {
   /** More arguments of redis-server, `["--appendonly", "yes"]`. They win over the arguments set here. */
   readonly args?: readonly string[];
+  /** The program; default see `findRedis`. */
+  readonly binary?: string | undefined;
   /** Default: a free port. */
   readonly port?: number;
   /** The password of the default user; clients made by `connect` use it. */

@@ -25,7 +25,7 @@ const LOG_KEPT = 16_384;
 
 /** Starts a server and resolves when it answers. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
-  const binary = await findRedis();
+  const binary = await findRedis(options.binary);
   const directory = await mkdtemp(join(tmpdir(), "holdfast-redis-"));
   const server = await launch(binary, directory, options).catch(async (error: unknown) => {
     await rm(directory, { recursive: true, force: true });

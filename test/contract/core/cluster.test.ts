@@ -1,0 +1,81 @@
+/** The core of the contract on a cluster: each master has some of the locks, and a replica. */
+import { Cluster as ValkeyCluster } from "iovalkey";
+import { afterAll } from "vitest";
+import { INTERNALS } from "../../../src/client-options.js";
+import { fromNodeRedis } from "../../../src/entries/node-redis.js";
+import type { RedisConnection } from "../../../src/index.js";
+import { failOnUnhandledRejections } from "../../faults/harness.js";
+import {
+  findRedis,
+  forFile,
+  hasShardedPubSub,
+  nodeRedis,
+  startCluster,
+  type TestClient,
+} from "../../support/index.js";
+import { FENCED, PLAIN, READ } from "../../support/place/index.js";
+import { coreRows } from "./rows.js";
+
+failOnUnhandledRejections();
+const cluster = await forFile(startCluster({ masters: 3, replicas: 1 }));
+
+const opened: { disconnect?: () => unknown; destroy?: () => unknown }[] = [];
+afterAll(() => {
+  for (const each of opened) (each.disconnect ?? each.destroy)?.call(each);
+});
+
+function byNodeRedis(version: 5 | 6, options: object = {}): RedisConnection {
+  const rootNodes = cluster.nodes.map(({ host, port }) => ({ socket: { host, port } }));
+  const client = nodeRedis(version).cluster({ rootNodes, ...options });
+  opened.push(client);
+  return fromNodeRedis(client as TestClient);
+}
+
+function byValkey(): RedisConnection {
+  const client = new ValkeyCluster(cluster.nodes.map(({ host, port }) => ({ host, port })));
+  client.on("error", () => {});
+  opened.push(client);
+  return client as unknown as RedisConnection;
+}
+
+/** Names with spaces, with braces, and not in ASCII: all keys of a lock share a slot, and its messages arrive. */
+const endings = ["order 7", "{user}:7", "a{b}c:d", "größe"];
+const { engine, version } = await findRedis();
+const missing = (await hasShardedPubSub()) ? undefined : `${engine} ${version} has no sharded pub/sub`;
+
+coreRows([
+  { title: "ioredis", connect: () => cluster.connect(), endings, kinds: [PLAIN, READ, FENCED] },
+  {
+    title: "ioredis, messages by SPUBLISH",
+    connect: () => cluster.connect(),
+    options: { shardedPubSub: true },
+    endings,
+    missing,
+  },
+  {
+    title: "ioredis, messages by PUBLISH",
+    connect: () => cluster.connect(),
+    options: { shardedPubSub: false },
+    endings,
+  },
+  {
+    title: "ioredis, scripts for servers before 7",
+    connect: () => cluster.connect(),
+    options: { [INTERNALS]: { legacyServer: true } } as object,
+    kinds: [PLAIN],
+  },
+  { title: "iovalkey", connect: byValkey, kinds: [PLAIN] },
+  { title: "redis 6", connect: () => byNodeRedis(6) },
+  {
+    title: "redis 6, messages by PUBLISH",
+    connect: () => byNodeRedis(6),
+    options: { shardedPubSub: false },
+    kinds: [PLAIN],
+  },
+  {
+    title: "redis 6 that connects to nodes when it needs them",
+    connect: () => byNodeRedis(6, { minimizeConnections: true }),
+    kinds: [PLAIN],
+  },
+  { title: "redis 5", connect: () => byNodeRedis(5), kinds: [PLAIN] },
+]);
