@@ -1,4 +1,4 @@
-/** The targets of the pages exist: files, chapters, and the tests that hold a promise. */
+/** The targets of the pages exist: files and chapters. */
 import { existsSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -36,27 +36,6 @@ function isThere(path: string): boolean {
   return existsSync(folder) && readdirSync(folder).some((name) => pattern.test(name) || path.includes("**"));
 }
 
-/** Rows of guarantees.md that promise something and name no test. */
-function unheldPromises({ text }: Page): string[] {
-  let columns: string[] = [];
-  return text.split("\n").filter((line) => {
-    if (!line.startsWith("|")) {
-      columns = [];
-      return false;
-    }
-    const cells = line
-      .split("|")
-      .slice(1, -1)
-      .map((cell) => cell.trim());
-    if (columns.length === 0) {
-      columns = cells;
-      return !(cells.includes("promised") && cells.at(-1) === "held by");
-    }
-    if (cells.every((cell) => /^-+$/.test(cell))) return false;
-    return cells[columns.indexOf("promised")] !== "" && cells.at(-1) === "";
-  });
-}
-
 describe.each(pages)("$file", (page) => {
   test("its links lead to files and chapters that are there", () => {
     expect(brokenLinks(page)).toEqual([]);
@@ -67,13 +46,7 @@ describe.each(pages)("$file", (page) => {
   });
 });
 
-test("every promise of docs/guarantees.md names the test that holds it", () => {
-  const guarantees = pages.filter(({ file }) => file === "docs/guarantees.md");
-  expect(guarantees.flatMap(unheldPromises)).toEqual([]);
-  expect(guarantees).toHaveLength(1);
-});
-
-test("a link, a file and a promise that lead nowhere are noticed", () => {
+test("a link and a file that lead nowhere are noticed", () => {
   const page = (text: string): Page => ({ file: "docs/page.md", text });
   expect(
     brokenLinks(page("# A b\n[a](#a-b) [b](#b) [c](none.md) [d](guide.md#none) [e](../README.md)")),
@@ -81,6 +54,4 @@ test("a link, a file and a promise that lead nowhere are noticed", () => {
   expect(
     missingFiles(page("`test/none` `test/kinds/` `none.test.ts` `src/**/*.ts` `test/kinds/none*`")),
   ).toEqual(["test/none", "none.test.ts", "test/kinds/none*"]);
-  const table = "| what | promised | held by |\n| - | - | - |\n| a | b | `c` |\n| a | b | |\n| a | | |\n";
-  expect(unheldPromises(page(table))).toEqual(["| a | b | |"]);
 });

@@ -1,0 +1,74 @@
+/** The ids in titles of tests, and the rows that they stand for: of docs/faults.md, docs/evidence.md and the contract. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type IdRow, idsIn, KINDS, rowsOf, usesOf, wrongIds } from "../../../tools/fault/ids.mjs";
+import { ROOT } from "./pages.js";
+
+const VERSION = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
+const HARMS = ["exclusion", "data", "signal", "wake-up", "answer", "leak", "cost", "process"];
+
+/** The mistakes in a row of docs/faults.md. */
+function wrongFault({ id, cells }: IdRow): string[] {
+  const [fault, holder, waiters, command, since = "", ...more] = cells;
+  const isLater = new Intl.Collator("en", { numeric: true }).compare(since, VERSION) > 0;
+  const wrong = [
+    [!fault || !holder || !waiters || more.length > 0, "not five filled cells"],
+    [command !== `\`npm run fault -- ${id}\``, `the command is ${command}`],
+    [!/^\d+\.\d+\.\d+$/.test(since) || isLater, `since ${since}`],
+  ] as const;
+  return wrong.flatMap(([isWrong, what]) => (isWrong ? `${id}: ${what}` : []));
+}
+
+/** The mistakes in a row of docs/evidence.md. */
+function wrongBug({ id, cells }: IdRow): string[] {
+  const [harm = "", bug, foundBy, mended = "", ...more] = cells;
+  const wrong = [
+    [!bug || !foundBy || more.length > 0, "not four filled cells"],
+    [!HARMS.includes(harm), `harm is ${harm}`],
+    [!/^20\d\d-\d\d-\d\d$/.test(mended), `mended ${mended}`],
+  ] as const;
+  return wrong.flatMap(([isWrong, what]) => (isWrong ? `${id}: ${what}` : []));
+}
+
+const numbered = (letter: string, count: number): string[] =>
+  Array.from({ length: count }, (_, i) => `${letter}${i + 1}`);
+
+test("the rows of faults and bugs are numbered without a gap and have what each column asks for", () => {
+  const [faults, bugs] = [KINDS.fault.rows(), KINDS.bug.rows()];
+  expect(faults.map(({ id }) => id)).toEqual(numbered("F", 46));
+  expect(bugs.map(({ id }) => id)).toEqual(numbered("B", bugs.length));
+  expect(bugs.length).toBeGreaterThanOrEqual(270);
+  expect([...faults.flatMap(wrongFault), ...bugs.flatMap(wrongBug)]).toEqual([]);
+});
+
+test.each(["fault", "bug"] as const)("each %s has a test, and each id in a title has a row", (kind) => {
+  expect(wrongIds(KINDS[kind].rows(), usesOf(KINDS[kind]))).toEqual([]);
+});
+
+test("docs/guarantees.md names no fault and no bug that has no row", () => {
+  const page = readFileSync(join(ROOT, "docs/guarantees.md"), "utf8");
+  const named = page.match(/(?<=[|,] |to )[FB]\d+(?=,| \|| to )/g) ?? [];
+  const known = [...KINDS.fault.rows(), ...KINDS.bug.rows()].map(({ id }) => id);
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((id) => !known.includes(id))).toEqual([]);
+});
+
+test("a row without a test, an id without a row, and a cell that is wrong are noticed", () => {
+  const rows = rowsOf(
+    "| F1 | a | b | c | `x` | 9.0.0 |\n| F2 | a | No longer promised: why | | | |\n| B1 | |",
+    "F",
+  );
+  // Put together, so that this file names none of them in a title.
+  const [comment, first, second] = ["F7", "F3", "F4"].map((id) => `[${id}]`);
+  const title = `// ${comment}\ntest("what comes ${first} ${second}", () => {});\n * ${comment}`;
+  const uses = new Map(idsIn(title, KINDS.fault).map((id) => [id, ["some.test.ts"]]));
+  const wrong = ["F1: no test", "F3: no row, but some.test.ts", "F4: no row, but some.test.ts"];
+  expect(wrongIds(rows, uses)).toEqual(wrong);
+  expect(rows.slice(0, 1).flatMap(wrongFault)).toEqual(["F1: the command is `x`", "F1: since 9.0.0"]);
+  expect(rowsOf("| B1 | pain | a | b | soon |", "B").flatMap(wrongBug)).toEqual([
+    "B1: harm is pain",
+    "B1: mended soon",
+  ]);
+  expect(idsIn(`row("later [${"§2 extend-later"}]")`, KINDS.sentence)).toEqual(["§2 extend-later"]);
+});
