@@ -1,5 +1,5 @@
 /** What requests of the Web Locks API do while Redis gives no answer, in virtual time. */
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createTestClient, createTestServer, type TestClient } from "../../src/entries/testing.js";
 import {
   createLockManager,
@@ -9,7 +9,7 @@ import {
 } from "../../src/entries/web-locks.js";
 import { RedisUnavailableError } from "../../src/index.js";
 import { deferred, failure, watch } from "../contract/helpers.js";
-import { until, type Watched } from "../support/index.js";
+import { forTest, until, type Watched } from "../support/index.js";
 
 /** The `commandTimeout` of all clients here. */
 const LIMIT = 3_000;
@@ -18,15 +18,16 @@ const OUTAGE = 20_000;
 
 interface Process extends TestClient {
   readonly locks: LockManager;
+  request(options: LockOptions, callback?: () => unknown): Promise<unknown>;
 }
 
 function processes(): [Process, Process] {
   const server = createTestServer();
   const made = () => {
     const given = createTestClient({ server, commandTimeout: LIMIT });
-    const { client } = given;
-    onTestFinished(() => client.close({ timeout: 0 }));
-    return { ...given, locks: createLockManager(client) };
+    const locks = createLockManager(forTest(given.client));
+    const request = (options: LockOptions, callback = () => {}) => locks.request(NAME, options, callback);
+    return { ...given, locks, request };
   };
   return [made(), made()];
 }
@@ -45,91 +46,102 @@ async function granted({ advance }: TestClient, requests: Promise<unknown>[]): P
   });
 }
 
-/** Holds the lock until the returned function is called. */
-async function hold({ locks, settle }: Process): Promise<() => void> {
+/** Holds the lock until `release`. */
+async function hold({ request, settle }: Process) {
   const end = deferred();
-  void locks.request(NAME, () => end.promise);
+  const done = request({}, () => end.promise);
   await settle();
-  return () => end.resolve(undefined);
+  return { done, release: () => end.resolve(undefined) };
 }
 
-describe.each([{ holder: "another process" }, { holder: "the same process" }])(
-  "the lock is held by $holder",
-  ({ holder }) => {
-    test.each<[LockMode, LockMode]>([
-      ["shared", "exclusive"],
-      ["exclusive", "exclusive"],
-      ["exclusive", "shared"],
-    ])(
-      "requests (%s, then %s) that stand behind one which is aborted in an outage wait on, in their order [B257]",
-      async (...modes) => {
-        const [here, elsewhere] = processes();
-        const { locks, settle, outage } = here;
-        const release = await hold(holder === "another process" ? elsewhere : here);
-        const controller = new AbortController();
-        const { signal } = controller;
-        // Of the other mode than the next one, which so stands behind it.
-        const aborted = locks.request(
-          NAME,
-          { mode: modes[0] === "shared" ? "exclusive" : "shared", signal },
-          () => {},
-        );
-        await settle();
-        const order: string[] = [];
-        const waiting = modes.map((mode, n) =>
-          locks.request(NAME, { mode }, () => order.push(`${mode} ${n}`)),
-        );
-        await settle();
-        await outage(OUTAGE);
-        controller.abort("aborted");
-        await expect(aborted).rejects.toBe("aborted");
-        const states = waiting.map(watch);
-        await pass(here, OUTAGE + LIMIT);
-        expect(states.map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
-        release();
-        await granted(here, waiting);
-        expect(order).toEqual(modes.map((mode, n) => `${mode} ${n}`));
-      },
-    );
+const outcomes = (requests: readonly Watched<unknown>[]) => requests.map(({ outcome }) => outcome);
+
+const HOLDERS = ["another process", "the same process"];
+const MODES: [LockMode, LockMode][] = [
+  ["shared", "exclusive"],
+  ["exclusive", "exclusive"],
+  ["exclusive", "shared"],
+];
+
+test.each(HOLDERS.flatMap((holder) => MODES.map((modes) => ({ holder, modes }))))(
+  "requests $modes behind one of an outage that is aborted wait on in their order, while $holder holds the lock [B257]",
+  async ({ holder, modes }) => {
+    const [here, elsewhere] = processes();
+    const { request, settle, outage } = here;
+    const { release } = await hold(holder === "another process" ? elsewhere : here);
+    const controller = new AbortController();
+    // Of the other mode than the next one, which so stands behind it.
+    const mode = modes[0] === "shared" ? "exclusive" : "shared";
+    const aborted = request({ mode, signal: controller.signal });
+    await settle();
+    const order: number[] = [];
+    const waiting = modes.map((each, n) => request({ mode: each }, () => order.push(n)));
+    await settle();
+    await outage(OUTAGE);
+    controller.abort("aborted");
+    await expect(aborted).rejects.toBe("aborted");
+    const states = waiting.map(watch);
+    await pass(here, OUTAGE + LIMIT);
+    expect(outcomes(states)).toEqual(["pending", "pending"]);
+    release();
+    await granted(here, waiting);
+    expect(order).toEqual([0, 1]);
   },
 );
 
-describe("requests that come in an outage", () => {
-  test("the first one is rejected, those behind it wait on in their order, as calls of the client do [B258]", async () => {
+test("a held lock is lost at its deadline in an outage that lasts, and those who wait for it go on waiting", async () => {
+  const [here, elsewhere] = processes();
+  const { done, release } = await hold(elsewhere);
+  const lost = failure(done);
+  const waiting = [{}, { mode: "shared" as const }].map((options) => here.request(options));
+  await here.settle();
+  const states = waiting.map(watch);
+  const forLong = 10 * OUTAGE;
+  await Promise.all([here.outage(forLong), elsewhere.outage(forLong)]);
+  await pass(here, forLong / 2);
+  expect(await lost).toMatchObject({
+    name: "AbortError",
+    cause: { code: "LOCK_LOST", reason: "unreachable" },
+  });
+  expect(outcomes(states)).toEqual(["pending", "pending"]);
+  release();
+  await granted(here, waiting);
+});
+
+describe("of requests that come in an outage", () => {
+  test("the first one is rejected, and those behind it wait on in their order, as calls of the client do [B258]", async () => {
     const [here] = processes();
-    const { locks, client, outage } = here;
+    const { client, outage } = here;
     await outage(OUTAGE);
     const writeLock = client.getReadWriteLock("of the client").writeLock();
     const order: { request: number[]; call: number[] } = { request: [], call: [] };
-    const requests = [0, 1, 2, 3].map((n) => locks.request(NAME, () => order.request.push(n)));
+    const requests = [0, 1, 2, 3].map((n) => here.request({}, () => order.request.push(n)));
     const calls = [0, 1, 2, 3].map((n) => writeLock.run(() => order.call.push(n)));
     const states = [...requests, ...calls].map(watch);
     await pass(here, LIMIT);
     const expected = ["UNAVAILABLE", "pending", "pending", "pending"];
-    expect(states.map(({ outcome }) => outcome)).toEqual([...expected, ...expected]);
+    expect(outcomes(states)).toEqual([...expected, ...expected]);
     await pass(here, OUTAGE);
     await granted(here, [...requests.slice(1), ...calls.slice(1)]);
     expect(order).toEqual({ request: [1, 2, 3], call: [1, 2, 3] });
   });
 
   test.each<LockOptions>([{ ifAvailable: true }, { ifAvailable: true, mode: "shared" }, { steal: true }])(
-    "%o: each is rejected within commandTimeout, however many there are [B258]",
+    "each with %o is rejected within commandTimeout, however many there are [B258]",
     async (options) => {
       const [here] = processes();
-      const { locks, advance, outage } = here;
+      const { request, advance, outage } = here;
       await outage(OUTAGE);
       const took: number[] = [];
       let now = 0;
       const ended: Promise<unknown>[] = [];
       while (now < OUTAGE - LIMIT) {
         const began = now;
-        const request = failure(locks.request(NAME, options, () => {}));
-        ended.push(
-          request.then((error) => {
-            took.push(now - began);
-            expect(error).toMatchObject({ code: "UNAVAILABLE" });
-          }),
-        );
+        const rejected = failure(request(options)).then((error) => {
+          took.push(now - began);
+          expect(error).toMatchObject({ code: "UNAVAILABLE" });
+        });
+        ended.push(rejected);
         await advance(1_000);
         now += 1_000;
       }
@@ -152,7 +164,7 @@ describe("requests that come in an outage", () => {
     const states = made.map(watch);
     await pass(here, LIMIT);
     // The first without an option has begun before the others came.
-    expect(states.map(({ outcome }) => outcome)).toEqual([
+    expect(outcomes(states)).toEqual([
       ...["UNAVAILABLE", "UNAVAILABLE", "pending"],
       ...["UNAVAILABLE", "UNAVAILABLE", "UNAVAILABLE"],
     ]);
@@ -161,64 +173,51 @@ describe("requests that come in an outage", () => {
   });
 });
 
-describe("a request that waits on though Redis gives no answer", () => {
-  /** It came behind another one, which was rejected. */
-  async function waitingOn(here: Process, options: LockOptions = {}): Promise<Watched<unknown>> {
-    await here.outage(OUTAGE);
-    const first = here.locks.request(NAME, () => {});
-    const watched = watch(here.locks.request(NAME, options, () => "granted"));
-    expect(await failure(first)).toMatchObject({ code: "UNAVAILABLE" });
-    return watched;
-  }
+type End = (here: Process, controller: AbortController) => unknown;
+test.each<[how: string, end: End, error: unknown]>([
+  ["its signal aborts", (_, controller) => controller.abort({ code: "aborted" }), { code: "aborted" }],
+  ["the client is closed", ({ client }) => client.close({ timeout: 0 }), { code: "CLIENT_CLOSED" }],
+])("a request that waits on without an answer of Redis ends when %s", async (_how, end, expected) => {
+  const [here] = processes();
+  const controller = new AbortController();
+  await here.outage(OUTAGE);
+  const first = failure(here.request({}));
+  const { signal } = controller;
+  const watched = watch(here.request({ signal }));
+  await pass(here, 2 * LIMIT);
+  expect(await first).toMatchObject({ code: "UNAVAILABLE" });
+  expect(watched.outcome).toBe("pending");
+  const [ended] = await Promise.all([
+    watched.promise.catch((error: unknown) => error),
+    end(here, controller),
+  ]);
+  expect(ended).toMatchObject(expected as object);
+});
 
-  test("ends when its signal aborts", async () => {
-    const [here] = processes();
-    const controller = new AbortController();
-    const waiting = waitingOn(here, { signal: controller.signal });
-    await pass(here, 2 * LIMIT);
-    const { promise, outcome } = await waiting;
-    expect(outcome).toBe("pending");
-    controller.abort("aborted");
-    await expect(promise).rejects.toBe("aborted");
-  });
-
-  test("ends when the client is closed", async () => {
-    const [here] = processes();
-    const waiting = waitingOn(here);
-    await pass(here, 2 * LIMIT);
-    const { promise, outcome } = await waiting;
-    expect(outcome).toBe("pending");
-    await here.client.close({ timeout: 0 });
-    expect(await failure(promise)).toMatchObject({ code: "CLIENT_CLOSED" });
-  });
-
-  test("asks again after a pause, also if it is told at once that there is no answer", async () => {
-    const [here] = processes();
-    const { client, locks, settle } = here;
-    const end = deferred();
-    const asked: number[] = [];
-    const getReadWriteLock = client.getReadWriteLock.bind(client);
-    client.getReadWriteLock = (name, options) => {
-      const lock = getReadWriteLock(name, options);
-      const side = lock.writeLock();
-      const run = side.run.bind(side);
-      const silent: typeof run = async (...given) => {
-        if (asked.push(performance.now()) === 1) await end.promise;
-        if (asked.length <= 4) throw new RedisUnavailableError(name);
-        return run(...given);
-      };
-      side.run = silent;
-      lock.writeLock = () => side;
-      return lock;
+test("a request that waits on asks again after a pause, also if it is told at once that there is no answer", async () => {
+  const [{ client, request, settle }] = processes();
+  const end = deferred();
+  const asked: number[] = [];
+  const getReadWriteLock = client.getReadWriteLock.bind(client);
+  client.getReadWriteLock = (name, options) => {
+    const lock = getReadWriteLock(name, options);
+    const side = lock.writeLock();
+    const run = side.run.bind(side);
+    const silent: typeof run = async (...given) => {
+      if (asked.push(performance.now()) === 1) await end.promise;
+      if (asked.length <= 4) throw new RedisUnavailableError(name);
+      return run(...given);
     };
-    const first = watch(locks.request(NAME, () => {}));
-    const second = locks.request(NAME, () => "granted");
-    await settle();
-    end.resolve(undefined);
-    expect(await second).toBe("granted");
-    expect(first.outcome).toBe("UNAVAILABLE");
-    const pauses = asked.slice(2).map((at, n) => at - (asked[n + 1] as number));
-    for (const ms of pauses) expect(ms).toBeGreaterThan(100);
-    expect(pauses).toHaveLength(3);
-  });
+    side.run = silent;
+    lock.writeLock = () => side;
+    return lock;
+  };
+  const first = watch(request({}));
+  const second = request({}, () => "granted");
+  await settle();
+  end.resolve(undefined);
+  expect(await second).toBe("granted");
+  expect(first.outcome).toBe("UNAVAILABLE");
+  const pauses = asked.slice(2).map((at, n) => at - (asked[n + 1] as number));
+  expect(pauses.map((ms) => ms > 100)).toEqual([true, true, true]);
 });

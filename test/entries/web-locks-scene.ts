@@ -1,50 +1,15 @@
 /** What the tests of the Web Locks API share: a server, clients, and locks that are held until their release. */
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { expect } from "vitest";
 import {
   createLockManager,
   type Lock,
   type LockManager,
+  type LockMode,
   type LockOptions,
 } from "../../src/entries/web-locks.js";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
 import { deferred } from "../contract/helpers.js";
-import { type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
-
-export interface Scene {
-  readonly server: RedisServer;
-  /** A client of its own, which is closed after the test. */
-  client(options?: LockClientOptions): LockClient;
-  manager(options?: LockClientOptions): LockManager;
-  /** A name that no other test uses. */
-  name(): string;
-}
-
-/** A scene for the tests of this file. */
-export function webLocksScene(): Scene {
-  let server: RedisServer;
-  let last = 0;
-  const clients: LockClient[] = [];
-  beforeAll(async () => {
-    server = await startRedis();
-  });
-  afterEach(async () => {
-    for (const client of clients.splice(0)) await client.close({ timeout: 0 });
-  });
-  afterAll(() => server?.stop());
-  const client = (options?: LockClientOptions) => {
-    const made = new LockClient(server.connect(), { ...UNHURRIED, ...options });
-    clients.push(made);
-    return made;
-  };
-  return {
-    get server() {
-      return server;
-    },
-    client,
-    manager: (options) => createLockManager(client(options)),
-    name: () => `resource-${++last}`,
-  };
-}
+import { forFile, forTest, type RedisServer, startRedis, UNHURRIED } from "../support/index.js";
 
 export interface Held {
   readonly lock: Lock | null;
@@ -64,22 +29,60 @@ export async function hold(manager: LockManager, name: string, options: LockOpti
   });
   done.catch(() => {});
   const lock = await Promise.race([called.promise, done.then(() => null)]);
-  return {
-    lock,
-    done,
-    release(value) {
-      end.resolve(value);
-      return done;
-    },
+  const release = (value?: unknown) => {
+    end.resolve(value);
+    return done;
   };
+  return { lock, done, release };
+}
+
+/** A client with its manager, and a name that no other test uses. */
+export interface Party {
+  readonly client: LockClient;
+  readonly manager: LockManager;
+  readonly name: string;
+  hold(options?: LockOptions): Promise<Held>;
+  request<T>(options: LockOptions, callback: (lock: Lock | null) => T): Promise<Awaited<T>>;
+  /** Whether a request with `ifAvailable` is granted. */
+  isFree(mode?: LockMode): Promise<boolean>;
+  /** The modes of what is held, and of what is pending. */
+  modes(): Promise<[held: string, pending: string]>;
+}
+
+let names = 0;
+export const newName = (): string => `resource-${++names}`;
+
+/** A server for the tests of this file, and parties on it, each with a client of its own. */
+export async function webLocksScene(): Promise<{
+  readonly server: RedisServer;
+  party(name?: string, options?: LockClientOptions): Party;
+}> {
+  const server = await forFile(startRedis());
+  const party = (name = newName(), options: LockClientOptions = {}): Party => {
+    const client = forTest(new LockClient(server.connect(), { ...UNHURRIED, ...options }));
+    const manager = createLockManager(client);
+    return {
+      client,
+      manager,
+      name,
+      hold: (given) => hold(manager, name, given),
+      request: (given, callback) => manager.request(name, given, callback),
+      isFree: (mode = "exclusive") =>
+        manager.request(name, { mode, ifAvailable: true }, (lock) => lock !== null),
+      async modes() {
+        const { held, pending } = await manager.query();
+        const told = (infos: typeof held) => infos.map(({ mode }) => mode?.[0]).join("");
+        return [told(held), told(pending)];
+      },
+    };
+  };
+  return { server, party };
 }
 
 /** The name of a DOMException; for any other error, its class. */
 export async function failureOf(promise: Promise<unknown>): Promise<string> {
   const error = await promise.then(
-    (value) => {
-      throw new Error(`expected a failure, got ${String(value)}`);
-    },
+    (value) => expect.unreachable(`expected a failure, got ${String(value)}`),
     (reason: unknown) => reason,
   );
   if (!(error instanceof Error)) throw new Error(`rejected with ${String(error)}`);
@@ -87,3 +90,6 @@ export async function failureOf(promise: Promise<unknown>): Promise<string> {
 }
 
 export const never: Promise<never> = new Promise(() => {});
+
+/** Another turn of the event loop. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
