@@ -13,23 +13,9 @@ const NAMES = [...Object.keys(COMMANDS).filter((name) => !UNLIKE.has(name)), "no
 /** The most words after the key, for commands with forms that the library never sends. */
 const MOST: Readonly<Record<string, number>> = { lpop: 0, pexpire: 1, set: 3, zrange: 3, zrevrange: 3 };
 
-const OPTIONS = [
-  "PX",
-  "px",
-  "XX",
-  "GT",
-  "xx",
-  "WITHSCORES",
-  "withscores",
-  "BYSCORE",
-  "byscore",
-  "WITHVALUES",
-  "-inf",
-  "inf",
-  "(5",
-  "(",
-  "+inf",
-];
+const OPTIONS = "PX px XX GT xx WITHSCORES withscores BYSCORE byscore WITHVALUES -inf inf (5 ( +inf".split(
+  " ",
+);
 const SHAPES = ["lock", "queue", "timeouts", "permits", "counter", "marker"];
 
 export function randomCommand(random: Random, now: number): Case {
@@ -49,14 +35,7 @@ export function randomCommand(random: Random, now: number): Case {
 }
 
 function word(random: Random, now: number): string {
-  const choices = [
-    NUMERALS,
-    ["0", "1", "-1", "2", "-2"],
-    OWNERS,
-    TEXTS,
-    OPTIONS,
-    TERMS.map(String),
-    ["k1", "k2"],
-  ];
+  const times = TERMS.map(String);
+  const choices = [NUMERALS, ["0", "1", "-1", "2", "-2"], OWNERS, TEXTS, OPTIONS, times, ["k1", "k2"]];
   return random.chance(0.15) ? score(random, now) : random.pick(random.pick(choices));
 }

@@ -51,12 +51,7 @@ export function randomSums(random: Random, now: number): Case {
 
 /** A number of any size, sign and precision. */
 function sum(random: Random, now: number): string {
-  const value = random.pick([
-    random.next(),
-    random.below(1_000),
-    now,
-    now * 1_000 + random.below(1_000),
-    2 ** 53,
-  ]);
+  const fine = now * 1_000 + random.below(1_000);
+  const value = random.pick([random.next(), random.below(1_000), now, fine, 2 ** 53]);
   return String(random.pick([value, -value, value * 10 ** (random.below(40) - 20)]));
 }

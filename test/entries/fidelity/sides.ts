@@ -29,7 +29,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end
 return states`;
 
-export class RealSide {
+export class RealSide implements AsyncDisposable {
   readonly #server: RedisServer;
   readonly #clock: MovableClock;
   readonly #redis: Redis;
@@ -87,7 +87,7 @@ export class RealSide {
     });
   }
 
-  async stop(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.#server.stop();
     await this.#clock[Symbol.asyncDispose]();
   }

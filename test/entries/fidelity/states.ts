@@ -57,14 +57,8 @@ function shared(random: Random, key: string): Command[] {
 
 /** A hash of another program, or one that is nearly a lock's. */
 function foreign(random: Random, key: string): Command[] {
-  const fields = [
-    ...OWNERS,
-    ...OWNERS.map((owner) => `${owner}:write`),
-    "mode",
-    "x",
-    "6e3814a1:1",
-    `${OWNERS[0]}9`,
-  ];
+  const writers = OWNERS.map((owner) => `${owner}:write`);
+  const fields = [...OWNERS, ...writers, "mode", "x", "6e3814a1:1", `${OWNERS[0]}9`];
   const values = [...NUMERALS, ...COUNTS, "read", "write", "123456"];
   return hset(
     key,
@@ -104,24 +98,14 @@ function anyLock(random: Random, key: string): Command[] {
 
 const SHAPES: readonly Shape[] = [lock, shared, foreign, text, number, list, waiters, leases];
 
+const shapes = (shape: Shape, ...names: string[]) => Object.fromEntries(names.map((name) => [name, shape]));
+
 const BY_NAME: Readonly<Record<string, Shape>> = {
-  lock: anyLock,
-  locks: anyLock,
-  queue: list,
-  timeouts: waiters,
-  alive: waiters,
-  writers: waiters,
-  index: waiters,
-  leases,
-  permits: number,
-  number,
-  count: number,
-  counter: number,
-  tombstone: text,
-  tombstones: text,
-  successorTombstone: text,
-  theirs: text,
-  marker: text,
-  probe: text,
-  client: foreign,
+  ...shapes(anyLock, "lock", "locks"),
+  ...shapes(list, "queue"),
+  ...shapes(waiters, "timeouts", "alive", "writers", "index"),
+  ...shapes(leases, "leases"),
+  ...shapes(number, "permits", "number", "count", "counter"),
+  ...shapes(text, "tombstone", "tombstones", "successorTombstone", "theirs", "marker", "probe"),
+  ...shapes(foreign, "client"),
 };
