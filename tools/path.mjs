@@ -3,19 +3,12 @@
 //
 //   npm run path               a lock that is free, taken and given back by a warm process
 //   npm run path -- --waits    a second call of the process waits for it, too
-//   npm run path -- --json     `{ totals, steps }`, with the numbers of all lines
-//   npm run path -- --totals   the totals alone, as JSON
 import { parseArgs } from "node:util";
 import { stepsOf, totalsOf } from "./path/walk.mjs";
 
-const { values: asked } = parseArgs({
-  options: { waits: { type: "boolean" }, json: { type: "boolean" }, totals: { type: "boolean" } },
-});
-
-const steps = await stepsOf(asked.waits ? "waits" : "free", !asked.totals);
-const totals = totalsOf(steps);
-if (asked.totals) console.log(JSON.stringify(totals));
-else console.log(asked.json ? JSON.stringify({ totals, steps }) : page());
+const { values: asked } = parseArgs({ options: { waits: { type: "boolean" } } });
+const steps = await stepsOf(asked.waits ? "waits" : "free");
+console.log(page());
 
 function page() {
   const where = ({ file, from, to }) => `${file}:${from}${to > from ? `-${to}` : ""}`;
@@ -29,6 +22,7 @@ function page() {
   const call = asked.waits
     ? "lock(), a second lock() that waits for it, and unlock() of both"
     : "lock() and unlock() of a free lock";
+  const totals = totalsOf(steps);
   return [
     `${call}, warm: each function when it is first entered, under its caller; its place; how many of its lines run.`,
     "",

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const VITEST = fileURLToPath(new URL("vitest.mjs", import.meta.url));
-/** Seconds that a process may compute with a mutant: three times what the tests of a folder take at most without one. */
+/** Seconds that a process may compute with a mutant: several times what the suite takes without one. */
 const SECONDS = 30;
 
 /** What the process runs: the tests, as the message that it gets tells. */
@@ -49,8 +49,7 @@ class BundleRunner {
       platform: "node",
       format: "cjs",
       target: "node20",
-      // Ids are the same each time where Math.random() is.
-      alias: { vitest: VITEST, nanoid: resolve("test/simulation/nanoid.ts") },
+      alias: { vitest: VITEST },
       ignoreAnnotations: true,
       logOverride: { "empty-import-meta": "silent" },
       logLevel: "warning",

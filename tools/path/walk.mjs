@@ -14,10 +14,9 @@ const WORKER = fileURLToPath(new URL("worker.mjs", import.meta.url));
 
 /**
  * Resolves with the steps of a walk in the order in which they begin: `{ file, name, from, to, depth, lines }`, the
- * lines of the file that have run. `walk`: one of those in worker.mjs. Without `isOrdered` in any order and without depths, in
- * a quarter of the time.
+ * lines of the file that have run. `walk`: one of those in worker.mjs.
  */
-export async function stepsOf(walk, isOrdered = true) {
+export async function stepsOf(walk) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-path-"));
   const server = await startServer(folder);
   try {
@@ -33,7 +32,7 @@ export async function stepsOf(walk, isOrdered = true) {
       sourcemap: "linked",
       logLevel: "error",
     });
-    return mapped(new Sources(bundle), await run({ port: server.port, walk, bundle, isOrdered }));
+    return mapped(new Sources(bundle), await run({ port: server.port, walk, bundle }));
   } finally {
     server.child.kill();
     await once(server.child, "exit");

@@ -26,7 +26,7 @@ const WALKS = {
 /** What is left to do when the call has been answered belongs to it. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-process.once("message", async ({ port, walk, bundle, isOrdered }) => {
+process.once("message", async ({ port, walk, bundle }) => {
   const redis = new Redis(port, "127.0.0.1");
   const client = new LockClient(redis, { watchdogTimeout: LONG_MS, commandTimeout: LONG_MS });
   const lock = client.getLock("path");
@@ -38,7 +38,7 @@ process.once("message", async ({ port, walk, bundle, isOrdered }) => {
   taken(bundle);
   await act();
   const functions = taken(bundle);
-  const noted = isOrdered ? entries(bundle, functions) : [];
-  if (isOrdered) await act();
+  const noted = entries(bundle, functions);
+  await act();
   process.send({ functions, noted }, () => process.exit());
 });

@@ -1,65 +1,104 @@
 /**
- * A process that counts what the library costs: commands, round trips, timers, listeners, subscriptions, and bytes. It
- * measures no time. It can make a mistake on purpose, to show that the counting would notice.
+ * A process that counts what the library costs: commands, timers, listeners, subscriptions, promises and bytes. It measures no
+ * time. It can waste some of each on purpose, to show that the counting would notice.
  */
-// Before the library, which keeps the timers of the moment of its import.
-import "./timers.js";
-import { getEventListeners } from "node:events";
-import { Redis } from "ioredis";
-import { type Hold, LockClient, type LockClientOptions } from "../../../src/index.js";
-import { HashBackend } from "../../../src/kinds/hash.js";
-import { LockAcquisition } from "../../../src/locks/acquire.js";
-import { until } from "../../support/until.js";
 import { timers } from "./timers.js";
 
-/** The mistakes that the worker can make. */
-export type Mistake = "a signal for each hold" | "a timer for each hold" | "a command more";
+// Below it stands the library, which keeps the timers of the moment of its import.
+
+import { createHook } from "node:async_hooks";
+import { tracingChannel } from "node:diagnostics_channel";
+import { getEventListeners } from "node:events";
+import { getHeapStatistics } from "node:v8";
+import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
+import { MeterProvider } from "@opentelemetry/sdk-metrics";
+import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base";
+import { Redis } from "ioredis";
+import { instrument } from "../../../src/entries/otel.js";
+import { type Hold, LockClient, type LockClientOptions } from "../../../src/index.js";
+import { until } from "../../support/until.js";
 
 /** The counts, each by its title. */
 export type Figures = Readonly<Record<string, number>>;
+export type Part = "commands" | "leased" | "renewed" | "waiting" | "cycle" | "told";
 
 const FEW = 1_000;
 const MANY = 4_000;
+/** Milliseconds, so that nothing is renewed meanwhile. */
 const LONG = 120_000;
+/** Enough runs that the compiler has settled, too. */
+const WARM = 2_000;
+const RUNS = 200;
+const SLICES = 5;
 
 let sent = 0;
 let unanswered = 0;
-let roundTrips = 0;
 const { sendCommand } = Redis.prototype;
 Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof sendCommand>) {
   sent++;
-  if (unanswered++ === 0) roundTrips++;
+  unanswered++;
   const answered = () => void unanswered--;
   const [command] = args as unknown as [{ promise: Promise<unknown> }];
   command.promise.then(answered, answered);
   return sendCommand.apply(this, args);
 };
 
-/** The commands and round trips of `work`, divided by `each`, the number of its pieces. */
-async function commands(work: () => Promise<unknown>, each = 1): Promise<[sent: number, roundTrips: number]> {
-  const before = [sent, roundTrips] as const;
+/** The commands of `work`. */
+async function commandsOf(work: () => Promise<unknown>): Promise<number> {
+  const before = sent;
   await work();
-  return [(sent - before[0]) / each, (roundTrips - before[1]) / each];
+  return sent - before;
+}
+
+const nothingUnderWay = () => until("nothing is under way", () => unanswered === 0);
+
+async function repeat(times: number, act: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < times; i++) await act();
 }
 
 /** Bytes of the heap after garbage collection. */
 async function heap(): Promise<number> {
-  for (let i = 0; i < 3; i++) {
+  await repeat(3, async () => {
     globalThis.gc?.();
     await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+  });
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
+/** Bytes for each run of `act`. No garbage is collected in a slice, because the young generation is larger than that. */
+async function allocated(act: () => Promise<unknown>): Promise<number> {
+  const slices: number[] = [];
+  await repeat(SLICES, async () => {
+    globalThis.gc?.();
+    await new Promise((resolve) => setImmediate(resolve));
+    const before = getHeapStatistics().used_heap_size;
+    await repeat(RUNS, act);
+    slices.push((getHeapStatistics().used_heap_size - before) / RUNS);
+  });
+  return slices.sort((a, b) => a - b)[SLICES >> 1] as number;
+}
+
+/** Promises for each run of `act`, with those of ioredis and of `act` itself. */
+async function promises(act: () => Promise<unknown>): Promise<number> {
+  let made = 0;
+  const init = (_id: number, type: string): void => {
+    if (type === "PROMISE") made++;
+  };
+  const hook = createHook({ init }).enable();
+  await repeat(RUNS, act);
+  hook.disable();
+  return made / RUNS;
+}
+
 class Bench {
   readonly redis: Redis;
-  readonly #port: number;
+  readonly #isWasteful: boolean;
   #names = 0;
 
-  constructor(port: number) {
-    this.#port = port;
+  constructor({ port, isWasteful = false }: Order) {
     this.redis = new Redis(port, "127.0.0.1");
+    this.#isWasteful = isWasteful;
   }
 
   /** A client without presence: its commands would be counted by chance here, and have a test of their own. */
@@ -71,6 +110,36 @@ class Bench {
     return `cost:${++this.#names}`;
   }
 
+  take(client: LockClient, name: string, lease?: number): Promise<Hold> {
+    const taken = client.getLock(name).lock(lease === undefined ? {} : { lease });
+    return this.#isWasteful ? this.#waste(taken) : taken;
+  }
+
+  async #waste(taken: Promise<Hold>): Promise<Hold> {
+    await this.redis.ping();
+    await repeat(20, () => taken);
+    setTimeout(() => {}, LONG).unref();
+    const copies = Array.from({ length: 3_000 }, () => taken).slice(0, 30);
+    const hold = await taken;
+    return Object.assign(hold, { kept: copies.map((copy) => ({ copy, signal: hold.signal })) });
+  }
+
+  async cycle(client: LockClient): Promise<void> {
+    const hold = await this.take(client, "cycle");
+    await hold.unlock();
+  }
+
+  /** Takes holds a hundred at a time, so that the remains of the calls do not count as bytes of the holds. */
+  async holds(count: number, client: LockClient, lease?: number): Promise<Hold[]> {
+    const holds: Hold[] = [];
+    let left = count;
+    const takeSome = async (): Promise<void> => {
+      while (left-- > 0) holds.push(await this.take(client, this.name(), lease));
+    };
+    await Promise.all(Array.from({ length: 100 }, takeSome));
+    return holds;
+  }
+
   /** Bytes of the data, without the memory of connections. */
   async data(): Promise<number> {
     const info = await this.redis.info("memory");
@@ -78,72 +147,42 @@ class Bench {
     return bytes("used_memory") - bytes("mem_clients_normal");
   }
 
-  /** Takes holds a hundred at a time, so that the remains of the calls do not count as bytes of the holds. */
-  async holds(count: number, client: LockClient, lease?: number): Promise<Hold[]> {
-    const options = lease === undefined ? {} : { lease };
-    const holds: Hold[] = [];
-    const take = async (): Promise<void> => {
-      while (holds.length < count) {
-        const place = holds.push(undefined as unknown as Hold) - 1;
-        holds[place] = await client.getLock(this.name()).lock(options);
-      }
-    };
-    await Promise.all(Array.from({ length: 100 }, take));
-    return holds;
-  }
-
-  /** A client with a connection of its own, which waits for the locks of another client. */
-  other(): { client: LockClient; end: () => Promise<void> } {
-    const redis = new Redis(this.#port, "127.0.0.1");
-    const client = new LockClient(redis, { presence: false });
-    return { client, end: () => client.close({ timeout: 0 }).then(() => redis.disconnect()) };
+  get listeners(): number {
+    return this.redis.eventNames().reduce((sum, name) => sum + this.redis.listenerCount(name), 0);
   }
 }
 
-async function free(bench: Bench): Promise<Figures> {
+async function commands(bench: Bench): Promise<Figures> {
   const client = bench.client();
   // First a run of each script, because its first call makes the server load it.
   await client.getLock(bench.name()).run((hold) => client.getLock(hold.lockName).run(() => {}));
   const figures: Record<string, number> = {};
   const count = async <T>(title: string, work: () => Promise<T>): Promise<T> => {
-    let result: T | undefined;
-    const [all, trips] = await commands(async () => {
-      result = await work();
-    });
-    figures[`commands: ${title}`] = all;
-    figures[`round trips: ${title}`] = trips;
-    return result as T;
+    const before = sent;
+    const result = await work();
+    figures[`commands: ${title}`] = sent - before;
+    return result;
   };
-  const lock = client.getLock(bench.name());
-  const hold = await count("take a free lock", () => lock.lock());
+  const name = bench.name();
+  const lock = client.getLock(name);
+  const hold = await count("take a free lock", () => bench.take(client, name));
   const nested = await count("take it again", () => lock.lock({ owner: hold }));
   await count("give back a nested hold", () => nested.unlock());
   await count("give back the last hold", () => hold.unlock());
+
   await client.close();
-  return figures;
+  return { ...figures, ...(await handOver(bench)), ...(await renewals(bench)) };
 }
 
-async function held(bench: Bench, lease?: number): Promise<Figures> {
-  const client = bench.client({ watchdogTimeout: LONG });
-  const before = timers.size;
-  const listeners = bench.redis.eventNames().reduce((sum, name) => sum + bench.redis.listenerCount(name), 0);
-  const holds = await bench.holds(FEW, client, lease);
-  const kind = lease === undefined ? "renewed" : "leased";
-  const [start, data] = [await heap(), await bench.data()];
-  const running = timers.size - before;
-  holds.push(...(await bench.holds(MANY - FEW, client, lease)));
-  const bytes = (await heap()) - start;
-  const stored = (await bench.data()) - data;
-  const listening = bench.redis.eventNames().reduce((sum, name) => sum + bench.redis.listenerCount(name), 0);
-  await client.close({ timeout: 0 });
-  await bench.redis.flushall();
-  return {
-    [`timers: ${FEW} ${kind} holds`]: running,
-    [`listeners on the connection: ${MANY} ${kind} holds`]: listening - listeners,
-    [`heap bytes: an idle ${kind} hold`]: bytes / (MANY - FEW),
-    [`bytes in Redis: a ${kind} lock`]: stored / (MANY - FEW),
-    ...(holds.every(({ isHeld }) => !isHeld) ? {} : { "holds that outlived their client": 1 }),
-  };
+async function handOver(bench: Bench): Promise<Figures> {
+  const client = bench.client();
+  const lock = client.getLock(bench.name());
+  const first = await lock.lock();
+  const turns = Array.from({ length: 100 }, () => lock.run(() => {}));
+  await nothingUnderWay();
+  const all = await commandsOf(() => Promise.all([first.unlock(), ...turns]));
+  await client.close();
+  return { "commands: a hand-over inside the process": all / turns.length };
 }
 
 async function renewals(bench: Bench): Promise<Figures> {
@@ -151,20 +190,38 @@ async function renewals(bench: Bench): Promise<Figures> {
   let renewed = 0;
   client.on("renewed", () => renewed++);
   await bench.holds(FEW, client);
-  await until("all were renewed once", () => renewed >= FEW, { timeout: 15_000 });
-  const [all] = await commands(() =>
-    until("all were renewed again", () => renewed >= 2 * FEW, { timeout: 15_000 }),
-  );
+  const renewedBy = (times: number) =>
+    until(`${times} renewals`, () => renewed >= times, { timeout: 15_000 });
+  await renewedBy(FEW);
+  const all = await commandsOf(() => renewedBy(2 * FEW));
   await client.close({ timeout: 0 });
   return { [`commands: renew ${FEW} holds`]: all };
 }
 
-function channelOf(name: string): string {
-  return `redisson_lock__channel:{${name}}`;
-}
+const held =
+  (kind: string, lease?: number) =>
+  async (bench: Bench): Promise<Figures> => {
+    const client = bench.client({ watchdogTimeout: LONG });
+    const [running, listening] = [timers.size, bench.listeners];
+    const holds = await bench.holds(FEW, client, lease);
+    const set = timers.size - running;
+    const [start, data] = [await heap(), await bench.data()];
+    holds.push(...(await bench.holds(MANY - FEW, client, lease)));
+    const figures = {
+      [`timers: ${FEW} ${kind} holds`]: set,
+      [`listeners on the connection: ${MANY} ${kind} holds`]: bench.listeners - listening,
+      [`heap bytes: an idle ${kind} hold`]: ((await heap()) - start) / (MANY - FEW),
+      [`bytes in Redis: a ${kind} lock`]: ((await bench.data()) - data) / (MANY - FEW),
+    };
+    await client.close({ timeout: 0 });
+    if (holds.some(({ isHeld }) => isHeld)) throw new Error("a hold outlived its client");
+    await bench.redis.flushall();
+    return figures;
+  };
 
 async function waiting(bench: Bench): Promise<Figures> {
-  const { client: holder, end } = bench.other();
+  const redis = bench.redis.duplicate();
+  const holder = new LockClient(redis, { presence: false });
   const client = bench.client({ pollCap: LONG });
   const name = bench.name();
   const theirs = await holder.getLock(name).lock({ lease: LONG });
@@ -173,32 +230,26 @@ async function waiting(bench: Bench): Promise<Figures> {
   const before = timers.size;
   const calls: Promise<unknown>[] = [];
   const wait = async (count: number): Promise<void> => {
-    for (let i = 0; i < count; i++)
-      calls.push(
-        client
-          .getLock(name)
-          .lock({ signal })
-          .catch(() => {}),
-      );
-    await until(
-      "it listens",
-      async () => Number((await bench.redis.pubsub("NUMSUB", channelOf(name)))[1]) > 0,
-    );
-    await until("nothing is under way", () => unanswered === 0);
+    const lock = client.getLock(name);
+    for (let i = 0; i < count; i++) calls.push(lock.lock({ signal }).catch(() => {}));
+    const channel = `redisson_lock__channel:{${name}}`;
+    await until("it listens", async () => Number((await redis.pubsub("NUMSUB", channel))[1]) > 0);
+    await nothingUnderWay();
   };
   await wait(FEW);
-  const start = await heap();
   const running = timers.size - before;
-  const channels = (await bench.redis.pubsub("CHANNELS", "*")) as string[];
+  const start = await heap();
+  const channels = (await redis.pubsub("CHANNELS", "*")) as string[];
   await wait(MANY - FEW);
   const bytes = (await heap()) - start;
   const listeners = getEventListeners(signal, "abort").length;
-  const [idle] = await commands(() => new Promise((resolve) => setTimeout(resolve, 1_500)));
+  const idle = await commandsOf(() => new Promise((resolve) => setTimeout(resolve, 1_500)));
   controller.abort();
   await Promise.all(calls);
   await theirs.unlock();
   await client.close();
-  await end();
+  await holder.close({ timeout: 0 });
+  redis.disconnect();
   return {
     [`timers: ${FEW} waiters`]: running,
     [`subscriptions: ${FEW} waiters`]: channels.length,
@@ -208,65 +259,91 @@ async function waiting(bench: Bench): Promise<Figures> {
   };
 }
 
-async function handOver(bench: Bench): Promise<Figures> {
-  const client = bench.client();
-  const lock = client.getLock(bench.name());
-  const first = await lock.lock();
-  const turns = 100;
-  const calls = Array.from({ length: turns }, () => lock.run(() => {}));
-  await until("nothing is under way", () => unanswered === 0);
-  const [all] = await commands(() => Promise.all([first.unlock(), ...calls]), turns);
-  await client.close();
-  return { "commands: a hand-over inside the process": all };
+/** A warm take and give back of a free lock. */
+async function cycle(bench: Bench): Promise<Figures> {
+  const client = bench.client({ watchdogTimeout: LONG });
+  const whole = () => bench.cycle(client);
+  /** Two commands that ioredis sends without the library. */
+  const plain = async (): Promise<void> => {
+    await bench.redis.eval("return 1", 1, "cycle", "owner", "30000");
+    await bench.redis.eval("return 1", 1, "cycle", "owner");
+  };
+  await repeat(WARM, whole);
+  await repeat(WARM, plain);
+  const own = await allocated(whole);
+  return {
+    "bytes allocated: take and give back": own,
+    "bytes allocated: take and give back, by those of two commands": own / (await allocated(plain)),
+    "promises made: take and give back": await promises(whole),
+  };
 }
 
-function plant(mistake: Mistake | undefined): void {
-  const { accept } = LockAcquisition.prototype;
-  if (mistake === "a signal for each hold") {
-    LockAcquisition.prototype.accept = function (...args) {
-      const grant = accept.apply(this, args);
-      void grant?.signal;
-      return grant;
-    };
-  } else if (mistake === "a timer for each hold") {
-    LockAcquisition.prototype.accept = function (...args) {
-      setTimeout(() => {}, LONG).unref();
-      return accept.apply(this, args);
-    };
-  } else if (mistake === "a command more") {
-    const { acquire } = HashBackend.prototype;
-    HashBackend.prototype.acquire = async function (attempt) {
-      await this.state("");
-      return acquire.call(this, attempt);
-    };
+/** Who is told of each cycle. The channels are the process's, so they come last. */
+const LISTENERS: readonly (readonly [told: string, listen: (client: LockClient) => void])[] = [
+  ["with traceHolds", () => {}],
+  [
+    "with events",
+    (client) => {
+      for (const event of ["acquired", "released", "waiting", "rejected", "lost"] as const)
+        client.on(event, () => {});
+    },
+  ],
+  [
+    // This also counts what OpenTelemetry itself makes.
+    "with otel",
+    (client) => {
+      const meters = new MeterProvider({ readers: [new PrometheusExporter({ preventServerStart: true })] });
+      const tracers = new BasicTracerProvider();
+      instrument(client, { meter: meters.getMeter("cost"), tracer: tracers.getTracer("cost") });
+    },
+  ],
+  [
+    "with channels",
+    () => {
+      const handlers = { start() {}, end() {}, asyncStart() {}, asyncEnd() {}, error() {} };
+      for (const name of ["holdfast:lock", "holdfast:hold"]) tracingChannel(name).subscribe(handlers);
+    },
+  ],
+];
+
+async function told(bench: Bench): Promise<Figures> {
+  const figures: Record<string, number> = {};
+  for (const [told, listen] of LISTENERS) {
+    const client = bench.client({ watchdogTimeout: LONG, traceHolds: told === "with traceHolds" });
+    listen(client);
+    const whole = () => bench.cycle(client);
+    await repeat(WARM, whole);
+    figures[`commands: take and give back, ${told}`] = await commandsOf(whole);
+    figures[`bytes allocated: take and give back, ${told}`] = await allocated(whole);
+    figures[`promises made: take and give back, ${told}`] = await promises(whole);
+    await client.close();
   }
+  return figures;
 }
-
-export type Part = "free" | "leased" | "renewed" | "renewals" | "waiting" | "handOver";
 
 const PARTS: Readonly<Record<Part, (bench: Bench) => Promise<Figures>>> = {
-  free,
-  leased: (bench) => held(bench, LONG),
-  renewed: (bench) => held(bench),
-  renewals,
+  commands,
+  leased: held("leased", LONG),
+  renewed: held("renewed"),
   waiting,
-  handOver,
+  cycle,
+  told,
 };
 
 interface Order {
   readonly port: number;
   readonly part: Part;
-  readonly mistake?: Mistake;
+  readonly isWasteful?: boolean;
 }
 
 export const handlers: { count(order: Order): Promise<Figures> } = {
-  async count({ port, part, mistake }) {
-    plant(mistake);
-    const bench = new Bench(port);
-    // First a whole run, because what only the first call of a process makes must not be counted.
-    await bench.redis.ping();
-    await free(bench);
-    const figures = await PARTS[part](bench);
+  async count(order) {
+    const bench = new Bench(order);
+    // First a cycle, because what only the first call of a process makes must not be counted.
+    const client = bench.client();
+    await client.getLock("first").run(() => {});
+    await client.close();
+    const figures = await PARTS[order.part](bench);
     bench.redis.disconnect();
     return figures;
   },
