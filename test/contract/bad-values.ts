@@ -1,6 +1,6 @@
 /** Arguments that are refused wherever they are given, and the type of the error. */
-import { Owner } from "../../src/index.js";
-import type { Refusal } from "./helpers.js";
+
+type Refusal = typeof TypeError | typeof RangeError;
 
 export type Bad = readonly [title: string, value: unknown, type: Refusal];
 
@@ -68,9 +68,42 @@ export const OPTIONS: readonly Bad[] = [
   ["a boolean", true, TypeError],
   ["an array", [], TypeError],
   ["a function", () => {}, TypeError],
-  ["a signal where its option is meant", new AbortController().signal, TypeError],
-  ["an owner where its option is meant", new Owner(), TypeError],
   ["a map", new Map([["wait", 5]]), TypeError],
-  ["an unknown option", { timeout: 5 }, TypeError],
+  ["an unknown option", { retries: 5 }, TypeError],
   ["an unknown option that is undefined", { leaseTime: undefined }, TypeError],
+];
+
+export const FUNCTIONS: readonly Bad[] = [
+  ["absent", undefined, TypeError],
+  ["null", null, TypeError],
+  ["a promise", Promise.resolve(), TypeError],
+  ["options instead", { lease: 1000 }, TypeError],
+  ["a string", "fn", TypeError],
+];
+
+/** For limits and counts, which are at least 0. */
+export const LIMITS: readonly Bad[] = [
+  ["a string", "1", TypeError],
+  ["null", null, TypeError],
+  ["a BigInt", 1n, TypeError],
+  ["a boolean", true, TypeError],
+  ["an object", {}, TypeError],
+  ["-1", -1, RangeError],
+  ["0.5", 0.5, RangeError],
+  ["1.5", 1.5, RangeError],
+  ["NaN", Number.NaN, RangeError],
+  ["Infinity", Number.POSITIVE_INFINITY, RangeError],
+  ["2^53", 2 ** 53, RangeError],
+];
+
+/** For numbers of permits, which are at least 1. */
+export const COUNTS: readonly Bad[] = [...LIMITS, ["0", 0, RangeError]];
+
+export const IDS: readonly Bad[] = [
+  ["undefined", undefined, TypeError],
+  ["null", null, TypeError],
+  ["a number", 5, TypeError],
+  ["an object", {}, TypeError],
+  ["a Buffer", Buffer.alloc(16), TypeError],
+  ["a String object", new String("0123456789abcdef0123456789abcdef"), TypeError],
 ];
