@@ -1,6 +1,6 @@
 /**
- * One small service for each framework, as its users would write it; plain JavaScript, because worker processes load
- * it. `http` is what `holdfast/http` exports; `handle(body)` answers POST /, and its result is the answer.
+ * One small service for each framework, as its users would write it. `http` is what `holdfast/http` exports;
+ * `handle(body)` answers POST /, and its result is the answer.
  */
 import { once } from "node:events";
 import express5 from "express";

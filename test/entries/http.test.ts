@@ -10,7 +10,7 @@ import {
   LockTimeoutError,
   RedisUnavailableError,
 } from "../../src/index.js";
-import { forFile, forTest, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
+import { forFile, forTest, startRedis, UNHURRIED, until } from "../support/index.js";
 // @ts-expect-error: plain JavaScript
 import { APPS } from "./http-apps.mjs";
 
@@ -103,93 +103,62 @@ describe.each(apps)("$name", ({ name, start }) => {
     expect(await away.json()).toMatchObject({ code: "CLIENT_CLOSED" });
   });
 
-  test("two instances under load sell each piece once, and leave nothing locked when they are terminated", async () => {
-    await server.call("FLUSHALL");
-    await server.call("SET", "left", 30);
-    const file = new URL("http-worker.mjs", import.meta.url);
-    const start = async () => forTest(await startWorker(file, { args: [name, String(server.port)] }));
-    const workers = await Promise.all([start(), start()]);
-    const ports = await Promise.all(workers.map((worker) => worker.request<number>("port")));
-    const buyers = Array.from({ length: 40 }, (_, n) => post(ports[n % 2] as number));
-    const sales = await Promise.all(
-      buyers.map(async (buyer) => (await buyer).json() as Promise<{ sold: boolean }>),
-    );
-    expect(sales.filter(({ sold }) => sold)).toHaveLength(30);
-    expect(await server.call("GET", "left")).toBe("0");
-
-    await server.call("SET", "left", 1_000);
-    let sold = 0;
-    const crowd = Array.from({ length: 8 }, async (_, n) => {
-      // Until the instance accepts no more requests.
-      for (;;) {
-        const answer = await post(ports[n % 2] as number).catch(() => undefined);
-        if (!answer?.ok) return;
-        if (((await answer.json()) as { sold: boolean }).sold) sold += 1;
-      }
+  test("requests that come at once sell each piece once, each for itself", async () => {
+    const client = newClient();
+    const stock = client.getLock(`${name}: stock`);
+    let left = 15;
+    const port = await serve(client, async () => {
+      await stock.lock();
+      const read = left;
+      await stock.lock();
+      await stock.unlock();
+      left = Math.max(0, read - 1);
+      await stock.unlock();
+      return { sold: read > 0 };
     });
-    await until("both are at it", () => sold > 8);
-    expect(await Promise.all(workers.map((worker) => worker.kill("SIGTERM")))).toEqual([
-      { code: 0, signal: null },
-      { code: 0, signal: null },
-    ]);
-    await Promise.all(crowd);
-    // Each confirmed sale was made; a sale whose answer was cut off may have been made, too.
-    expect(1_000 - Number(await server.call("GET", "left"))).toBeGreaterThanOrEqual(sold);
-    expect(await newClient().inspect("stock")).toBeNull();
+    const buy = async () => (await post(port)).json() as Promise<{ sold: boolean }>;
+    const sales = await Promise.all(Array.from({ length: 20 }, buy));
+    expect([sales.filter(({ sold }) => sold).length, left]).toEqual([15, 0]);
   });
 });
 
-describe("the answer to a client for each error", () => {
-  const secret = new RedisUnavailableError("a", new Error("connect ECONNREFUSED 10.1.2.3:6379"));
-
-  test.each([
-    { error: new LockTimeoutError("a", 5), status: 409, title: "Conflict" },
-    { error: secret, status: 503, title: "Service Unavailable" },
-    { error: new LockLostError("a", "expired", 0), status: 500, title: "Internal Server Error" },
-  ])("$error.code: $status", ({ error, status, title }) => {
-    expect(http.httpStatusOf(error)).toBe(status);
-    const { code, lockName } = error;
-    const problem = http.problemOf(error);
-    expect(problem).toEqual({
-      type: "about:blank",
-      title,
-      status,
-      detail: expect.any(String),
-      code,
-      lockName,
-    });
-    expect(JSON.stringify(problem)).not.toMatch(/10\.1\.2\.3|6379/);
+const TITLES: Record<number, string> = {
+  409: "Conflict",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
+const copied = (code: string) =>
+  Object.assign(new Error("of another copy"), {
+    code,
+    lockName: "a",
+    [Symbol.for("holdfast.LockError")]: true,
   });
 
-  test.each([
-    ["UPGRADE_REFUSED", 409],
-    ["QUORUM", 503],
-    ["REPLICAS", 503],
-    ["CLIENT_CLOSED", 503],
-    ["NOT_OWNER", 500],
-    ["UNSUPPORTED", 500],
-    ["WRONG_DATA", 500],
-    ["A_CODE_TO_COME", 500],
-  ])("%s of another copy of the library: %i", (code, status) => {
-    const error = Object.assign(new Error("of another copy"), {
-      code,
-      lockName: "a",
-      [Symbol.for("holdfast.LockError")]: true,
-    });
-    expect(http.httpStatusOf(error)).toBe(status);
-    expect(http.problemOf(error)).toMatchObject({ status, code, lockName: "a" });
-  });
-
-  test.each([[new Error("a")], [{ code: "WAIT_TIMEOUT" }], [null], [undefined]])(
-    "%s is none of ours",
-    (error) => {
-      expect(http.httpStatusOf(error)).toBeUndefined();
-      expect(http.problemOf(error)).toBeUndefined();
-    },
-  );
+test.each([
+  { error: new LockTimeoutError("a", 5), status: 409 },
+  { error: new RedisUnavailableError("a", new Error("connect ECONNREFUSED 10.1.2.3:6379")), status: 503 },
+  { error: new LockLostError("a", "expired", 0), status: 500 },
+  { error: copied("UPGRADE_REFUSED"), status: 409 },
+  ...["QUORUM", "REPLICAS", "CLIENT_CLOSED"].map((code) => ({ error: copied(code), status: 503 })),
+  ...["NOT_OWNER", "UNSUPPORTED", "WRONG_DATA", "A_CODE_TO_COME"].map((code) => ({
+    error: copied(code),
+    status: 500,
+  })),
+])("$error.code is answered with $status and a problem without secrets", ({ error, status }) => {
+  expect(http.httpStatusOf(error)).toBe(status);
+  const problem = http.problemOf(error);
+  const { code, lockName } = error;
+  const title = TITLES[status];
+  expect(problem).toEqual({ type: "about:blank", title, status, detail: expect.any(String), code, lockName });
+  expect(JSON.stringify(problem)).not.toMatch(/10\.1\.2\.3|6379/);
 });
 
-test("a value that is no LockClient is refused at once", async () => {
+test("other errors have no status and no problem", () => {
+  for (const error of [new Error("a"), { code: "WAIT_TIMEOUT" }, null, undefined])
+    expect([http.httpStatusOf(error), http.problemOf(error)]).toEqual([undefined, undefined]);
+});
+
+test("what is no LockClient is refused at once", async () => {
   expect(() => http.lockScope({} as LockClient)).toThrow(TypeError);
   const [, , fastify] = apps;
   await expect(fastify?.start(http, {} as LockClient, async () => {})).rejects.toThrow(

@@ -1,6 +1,6 @@
 /**
- * A small shop in Nest, as its users would write it, except that the decorators are called by hand, because this file
- * is run as it is. `nestjs` is what `holdfast/nestjs` exports.
+ * A small shop in Nest, as its users would write it, except that the decorators are called by hand. `nestjs` is what
+ * `holdfast/nestjs` exports.
  */
 import "reflect-metadata";
 import { Controller, Post } from "@nestjs/common";
@@ -44,7 +44,7 @@ export async function startShop({ Locked, InjectLockClient, LockExceptionFilter 
   );
   app.useGlobalFilters(new LockExceptionFilter());
   await app.listen(0, "127.0.0.1");
-  return { app, shop: app.get(Shop), Shop, port: app.getHttpServer().address().port };
+  return { app, shop: app.get(Shop), port: app.getHttpServer().address().port };
 }
 
 /**

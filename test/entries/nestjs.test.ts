@@ -4,7 +4,7 @@ import { NestFactory } from "@nestjs/core";
 import { expect, onTestFinished, test, vi } from "vitest";
 import * as nestjs from "../../src/entries/nestjs.js";
 import { LockClient, LockLostError, LockTimeoutError } from "../../src/index.js";
-import { forFile, forTest, PATIENCE, startRedis, startWorker, UNHURRIED, until } from "../support/index.js";
+import { forFile, forTest, PATIENCE, startRedis, UNHURRIED, until } from "../support/index.js";
 // @ts-expect-error: plain JavaScript
 import * as apps from "./nest-app.mjs";
 // @ts-expect-error: plain JavaScript
@@ -19,7 +19,6 @@ interface Shop {
 interface Started {
   app: { close(): Promise<void>; get<T>(token: new (...args: never[]) => T): T };
   shop: Shop;
-  Shop: new (client: LockClient) => Shop;
   port: number;
 }
 type Sell = (client: LockClient) => Promise<unknown>;
@@ -54,29 +53,37 @@ async function start(locks: object, sell: Sell = async () => ({})): Promise<Star
   return started;
 }
 
+const LOCKS = nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED });
+
+/** The lock of the routes, held by another client. */
+const rivalHold = () => forTest(new LockClient(server.connect(), UNHURRIED)).getLock("stock").lock();
+
 function post(port: number, path = ""): Promise<Response> {
   return fetch(`http://127.0.0.1:${port}/${path}`, { method: "POST", headers: { connection: "close" } });
 }
 
 test("a decorated route runs under its lock, whichever decorator stands first, and a lock in use is a conflict", async () => {
-  const held: boolean[] = [];
-  const { port } = await start(
-    nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }),
-    async (client) => {
-      held.push(await client.getLock("stock").isLocked());
-      return { sold: true };
-    },
-  );
-  expect(await post(port).then((response) => response.json())).toEqual({ sold: true });
+  let left = 15;
+  const { port, shop } = await start(LOCKS, async (client) => {
+    const read = left;
+    expect(await client.getLock("stock").isLocked()).toBe(true);
+    left = Math.max(0, read - 1);
+    return { sold: read > 0 };
+  });
+  const buy = async () => (await post(port)).json() as Promise<{ sold: boolean }>;
+  const sales = await Promise.all(Array.from({ length: 20 }, buy));
+  expect([sales.filter(({ sold }) => sold).length, left]).toEqual([15, 0]);
   expect((await post(port, "try")).status).toBe(201);
-  expect(held).toEqual([true]);
-  const rival = forTest(new LockClient(server.connect(), UNHURRIED));
-  const hold = await rival.getLock("stock").lock();
+  const hold = await rivalHold();
   const conflict = await post(port, "try");
   expect(conflict.status).toBe(409);
   expect(conflict.headers.get("content-type")).toMatch(/^application\/problem\+json/);
   expect(await conflict.json()).toMatchObject({ code: "WAIT_TIMEOUT", lockName: "stock" });
   await hold.unlock();
+  const { client } = shop;
+  const made = Object.create(Object.getPrototypeOf(shop)) as Shop;
+  await expect(made.sell()).rejects.toThrow(/Nest has not made this Shop/);
+  expect(await client.getLock("stock").isLocked()).toBe(false);
 });
 
 test("applications in one process do not meet; the client ends with its application, and a given connection stays open", async () => {
@@ -130,12 +137,10 @@ test.each(["forRoot", "forRootAsync"] as const)(
 
 /** An application without HTTP, and a rival that has its lock. */
 async function startBehindRival(startMessages: StartMessages) {
-  const started = await startMessages(nestjs, nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }));
+  const started = await startMessages(nestjs, LOCKS);
   onTestFinished(() => started.close());
   expect(await started.ask("sell")).toBe("sold");
-  const rival = new LockClient(server.connect(), UNHURRIED);
-  onTestFinished(() => rival.close({ timeout: 0 }));
-  return { ...started, hold: await rival.getLock("stock").lock() };
+  return { ...started, hold: await rivalHold() };
 }
 
 test("the answer of a microservice to a lock in use is an error, and an event that meets one is told to the log [B104]", async () => {
@@ -195,34 +200,3 @@ test.each([
     expect(logged.mock.calls).toEqual([]);
   },
 );
-
-test("an object that Nest did not make says so", async () => {
-  const { Shop } = await start(nestjs.LockModule.forRoot({ redis: server.url, ...UNHURRIED }));
-  const client = forTest(new LockClient(server.connect()));
-  await expect(new Shop(client).sell()).rejects.toThrow(/Nest has not made this Shop/);
-});
-
-test("two instances under load sell each piece once, and leave nothing locked when they are terminated", async () => {
-  await server.call("SET", "left", 30);
-  const file = new URL("nest-worker.mjs", import.meta.url);
-  const launch = async () => forTest(await startWorker(file, { args: [String(server.port)] }));
-  const workers = await Promise.all([launch(), launch()]);
-  const ports = await Promise.all(workers.map((worker) => worker.request<number>("port")));
-  const sell = async (n: number) => (await post(ports[n % 2] as number)).json() as Promise<{ sold: boolean }>;
-  const sales = await Promise.all(Array.from({ length: 40 }, (_, n) => sell(n)));
-  expect(sales.filter(({ sold }) => sold)).toHaveLength(30);
-  expect(await server.call("GET", "left")).toBe("0");
-
-  await server.call("SET", "left", 1_000);
-  let sold = 0;
-  const crowd = Array.from({ length: 8 }, async (_, n) => {
-    // Until the instance accepts no more requests.
-    while ((await sell(n).catch(() => ({ sold: false }))).sold) sold += 1;
-  });
-  await until("both are at it", () => sold > 8);
-  const ended = await Promise.all(workers.map((worker) => worker.kill("SIGTERM")));
-  expect(ended.map(({ code }) => code)).toEqual([0, 0]);
-  await Promise.all(crowd);
-  expect(1_000 - Number(await server.call("GET", "left"))).toBeGreaterThanOrEqual(sold);
-  expect(await server.call("EXISTS", "stock")).toBe(0);
-});
