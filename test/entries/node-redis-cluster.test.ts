@@ -23,7 +23,7 @@ import {
   until,
 } from "../support/index.js";
 import { namesOn } from "../topology/cluster-crew.js";
-import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 import { expectLocks, FAR, twoClients } from "./smoke.js";
 
 const clients = new Clients();
@@ -49,8 +49,6 @@ function make(options: object = {}, redis = nodeRedis(6), nodes = cluster.nodes)
   const rootNodes = nodes.map(({ host, port }) => ({ socket: { host, port } }));
   return clients.add(redis.cluster({ rootNodes, ...options }));
 }
-
-const REPLICATED = { ...UNHURRIED, replicas: 1, replicasTimeout: PATIENCE };
 
 describe.each(VERSIONS)("%s", (_, redis) => {
   test("a lock is taken, refused, passed on and expires", async () => {
@@ -105,57 +103,46 @@ test.each([
   await expectLocks(() => fromNodeRedis(make(given)), options);
 });
 
-test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
-  await expectConnectedByFirstCall(make());
+test("a client is connected by the first call, waited for while its user connects it, and otherwise left to its user", async () => {
+  await expectLeftToItsUser(() => make());
 });
 
-test("a call waits for a client that its user is connecting, and connects none that was closed", async () => {
-  await expectLeftToItsUser(make());
-});
-
-test("ready, list, inspect and semaphores work on all masters", async () => {
-  const locks = forTest(new LockClient(fromNodeRedis(make()), UNHURRIED));
+test("all masters are listed and asked, also by the first call on a connection that an earlier client has left [B213]", async () => {
+  const connection = fromNodeRedis(make());
+  const first = new LockClient(connection, UNHURRIED);
+  await first.getLock("left behind").run(() => {});
+  await first.close();
+  await until("the connection rests", () => connection.status === "wait");
+  const locks = forTest(new LockClient(connection, UNHURRIED));
+  const listed = async () => {
+    const names: string[] = [];
+    for await (const { name } of locks.list({ match: "listed*" })) names.push(name);
+    return names.sort();
+  };
+  expect(await listed()).toEqual([]);
   await locks.ready();
   const names = Array.from({ length: 12 }, (_, i) => `listed ${i}`);
   await Promise.all(names.map((name) => locks.getLock(name).lock()));
-  const listed: string[] = [];
-  for await (const { name } of locks.list({ match: "listed*" })) listed.push(name);
-  expect(listed.sort()).toEqual([...names].sort());
+  expect(await listed()).toEqual([...names].sort());
   expect(await locks.inspect("listed 0")).toMatchObject({ kind: "lock", waiters: [] });
   const semaphore = locks.getSemaphore("desks");
   await semaphore.trySetPermits(1);
   await semaphore.run(() => {});
 });
 
-test("list works as the first call of a client whose connection an earlier client has left [B213]", async () => {
-  const connection = fromNodeRedis(make());
-  const first = new LockClient(connection, UNHURRIED);
-  await first.getLock("left behind").run(() => {});
-  await first.close();
-  await until("the connection rests", () => connection.status === "wait");
-  const second = forTest(new LockClient(connection, UNHURRIED));
-  const listed: string[] = [];
-  for await (const info of second.list({ match: "left behind" })) listed.push(info.name);
-  expect(listed).toEqual([]);
-  await second.getLock("left behind").run(() => {});
-});
-
 test.each(["auto", false] as const)(
-  "a first call that replicas must acknowledge connects the client: shardedPubSub %s [B168]",
+  "replicas acknowledge a grant, also of the first call, which connects the client, or it rejects REPLICAS: shardedPubSub %s [B168]",
   async (shardedPubSub) => {
-    const locks = forTest(new LockClient(fromNodeRedis(make()), { ...REPLICATED, shardedPubSub }));
-    await locks.getLock("copied at first").run(() => {});
+    const locksWith = (replicas: number, replicasTimeout: number) => {
+      const options = { ...UNHURRIED, shardedPubSub, replicas, replicasTimeout };
+      return forTest(new LockClient(fromNodeRedis(make()), options));
+    };
+    const locks = locksWith(1, PATIENCE);
+    for (const name of ["a", "b", "c", "d"]) await locks.getLock(`copied ${name}`).run(() => {});
+    const tooMany = failure(locksWith(2, 100).getLock("copied a").lock());
+    expect(await tooMany).toMatchObject({ code: "REPLICAS", required: 2 });
   },
 );
-
-test("a grant is acknowledged by the replicas of its master, or rejects REPLICAS", async () => {
-  const locks = forTest(new LockClient(fromNodeRedis(make()), REPLICATED));
-  const names = Array.from({ length: 8 }, (_, i) => `copied ${i}`);
-  await Promise.all(names.map((name) => locks.getLock(name).run(() => {})));
-  const tooMany = { ...UNHURRIED, replicas: 2, replicasTimeout: 100 };
-  const short = forTest(new LockClient(fromNodeRedis(make()), tooMany));
-  expect(await failure(short.getLock("copied").lock())).toMatchObject({ code: "REPLICAS", required: 2 });
-});
 
 test.each([
   ["answers", false],

@@ -15,7 +15,7 @@ import {
   UNHURRIED,
   until,
 } from "../support/index.js";
-import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 import { expectLocks, twoClients } from "./smoke.js";
 
 const LONG = { timeout: 2 * PATIENCE };
@@ -45,14 +45,10 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     await expectLocks(() => fromNodeRedis(make(all, redis)));
   });
 
-  test("a call waits for a client that its user is connecting, and connects none that was closed", async () => {
+  test("a client is connected by the first call, waited for while its user connects it, and otherwise left to its user", async () => {
     // In version 5, a client of sentinels cannot be connected again after its close.
-    await expectLeftToItsUser(make(all, redis), version === "redis 6");
+    await expectLeftToItsUser(() => make(all, redis), version === "redis 6");
   });
-});
-
-test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
-  await expectConnectedByFirstCall(make());
 });
 
 test("a first call that replicas must acknowledge connects the client", async () => {

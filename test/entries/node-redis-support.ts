@@ -36,28 +36,28 @@ function destroy(client: TestClient): void {
   void Promise.resolve(client.destroy()).catch(() => {});
 }
 
-/** The first call connects a client that is not connected; it stays open when the LockClient closes. */
-export async function expectConnectedByFirstCall(client: TestClient): Promise<void> {
-  for (const first of [true, false]) {
+/**
+ * The first call connects a client that is not connected, or waits for one that its user is connecting; the client stays
+ * open when the LockClient closes, and one that was closed is connected again only by its user.
+ */
+export async function expectLeftToItsUser(make: () => TestClient, canReopen = true): Promise<void> {
+  const [client, second] = [make(), make()];
+  for (const isOpen of [false, true]) {
     const locks = new LockClient(fromNodeRedis(client), UNHURRIED);
-    expect(client.isOpen).toBe(!first);
+    expect(client.isOpen).toBe(isOpen);
     await locks.getLock("first").run(() => {});
     await locks.close();
     expect(client.isOpen).toBe(true);
   }
-}
-
-/** A call waits for a client that its user is connecting; a closed client is connected again only by its user. */
-export async function expectLeftToItsUser(client: TestClient, canReopen = true): Promise<void> {
-  const locks = new LockClient(fromNodeRedis(client), { commandTimeout: 1_000 });
-  const connecting = client.connect();
+  const locks = new LockClient(fromNodeRedis(second), { commandTimeout: 1_000 });
+  const connecting = second.connect();
   await until("it is taken", () => locks.getLock("waited for").run(() => true));
   await connecting;
-  await client.close();
+  await second.close();
   expect(await failure(locks.getLock("closed").lock())).toMatchObject({ code: "UNAVAILABLE" });
-  expect(client.isOpen).toBe(false);
+  expect(second.isOpen).toBe(false);
   if (canReopen) {
-    await client.connect();
+    await second.connect();
     await until("it is taken again", () => locks.getLock("closed").run(() => true));
   }
   await locks.close();

@@ -3,11 +3,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
-import { LockClient, type LockClientOptions, MultiLock, RedLock } from "../../src/index.js";
+import { LockClient, type LockClientOptions, MultiLock } from "../../src/index.js";
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, forTest, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
-import { Clients, expectConnectedByFirstCall, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
+import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
 import { expectLocks, twoClients } from "./smoke.js";
 
 const clients = new Clients();
@@ -25,12 +25,8 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     await expectLocks(() => fromNodeRedis(make({ RESP })));
   });
 
-  test("a client that is not connected is connected at the first call, and stays open when the LockClient closes", async () => {
-    await expectConnectedByFirstCall(make());
-  });
-
-  test("a call waits for a client that its user is connecting, and connects none that was closed", async () => {
-    await expectLeftToItsUser(make());
+  test("a client is connected by the first call, waited for while its user connects it, and otherwise left to its user", async () => {
+    await expectLeftToItsUser(() => make());
   });
 
   test("a LockClient that closes leaves no connection of its own", async () => {
@@ -98,16 +94,6 @@ describe.each(VERSIONS)("%s", (version, redis) => {
       const told = async () => (await theirs.inspect(`one ${version}`))?.holders[0]?.client?.id === ours.id;
       await until("presence tells whose it is", told);
     });
-  });
-
-  test("a RedLock over three servers is connected at its first call, and goes on without one of them", async () => {
-    const servers = await Promise.all([startRedis(), startRedis(), startRedis()]);
-    for (const each of servers) forTest(each);
-    const members = servers.map(({ url }) => locksOn(make({ url }), {}));
-    const quorum = new RedLock(...members.map((member) => member.getLock("red")));
-    await quorum.run(({ members: held }) => expect(held.length).toBeGreaterThan(1));
-    await servers[0]?.kill();
-    await quorum.run(({ members: held }) => expect(held.length).toBe(2));
   });
 
   test("a grant is acknowledged by replicas, and undone where they are too few", async () => {

@@ -9,8 +9,6 @@ import type { AnyScript } from "../../src/scripts/script.js";
 import { findRedis, forFile, hasFeaturesOf, noMovableClock, PATIENCE } from "../support/index.js";
 import { Random } from "../support/random.js";
 import { type Case, randomCall } from "./fidelity/calls.js";
-import { randomCommand } from "./fidelity/commands.js";
-import { randomSums } from "./fidelity/numbers.js";
 import { randomPattern } from "./fidelity/patterns.js";
 import { MemorySide, RealSide } from "./fidelity/sides.js";
 
@@ -49,9 +47,7 @@ describe.skipIf(!canPlay)("the server in memory answers and changes keys as Redi
       script.name,
       (random, now) => randomCall(random, script, now),
     ]),
-    ["numbers of Lua 5.1", randomSums],
     ["patterns of names [B191]", randomPattern],
-    ["commands by themselves, with arguments that are refused", randomCommand],
   ])("for %s", expectAlike, LIMIT);
 });
 

@@ -7,7 +7,6 @@ import {
   type LockMode,
   type LockOptions,
 } from "../../src/entries/web-locks.js";
-import { RedisUnavailableError } from "../../src/index.js";
 import { deferred, failure, watch } from "../contract/helpers.js";
 import { forTest, until, type Watched } from "../support/index.js";
 
@@ -192,32 +191,4 @@ test.each<[how: string, end: End, error: unknown]>([
     end(here, controller),
   ]);
   expect(ended).toMatchObject(expected as object);
-});
-
-test("a request that waits on asks again after a pause, also if it is told at once that there is no answer", async () => {
-  const [{ client, request, settle }] = processes();
-  const end = deferred();
-  const asked: number[] = [];
-  const getReadWriteLock = client.getReadWriteLock.bind(client);
-  client.getReadWriteLock = (name, options) => {
-    const lock = getReadWriteLock(name, options);
-    const side = lock.writeLock();
-    const run = side.run.bind(side);
-    const silent: typeof run = async (...given) => {
-      if (asked.push(performance.now()) === 1) await end.promise;
-      if (asked.length <= 4) throw new RedisUnavailableError(name);
-      return run(...given);
-    };
-    side.run = silent;
-    lock.writeLock = () => side;
-    return lock;
-  };
-  const first = watch(request({}));
-  const second = request({}, () => "granted");
-  await settle();
-  end.resolve(undefined);
-  expect(await second).toBe("granted");
-  expect(first.outcome).toBe("UNAVAILABLE");
-  const pauses = asked.slice(2).map((at, n) => at - (asked[n + 1] as number));
-  expect(pauses.map((ms) => ms > 100)).toEqual([true, true, true]);
 });

@@ -91,13 +91,6 @@ describe("in one process", () => {
     await next.release();
   });
 
-  test("another client of the process is told at once", async () => {
-    const { hold, name } = party();
-    const first = await hold();
-    expect(await party(name).request({ steal }, () => "stolen")).toBe("stolen");
-    expect(await failureOf(first.done)).toBe("AbortError");
-  });
-
   test("a lock of another kind that has the name is taken, too", async () => {
     const { client, name, request } = party();
     const other = await client.getLock(name).lock();
@@ -149,20 +142,6 @@ describe("from another process", () => {
     await until("it listens", other.isListening);
     expect(await client.getReadWriteLock(name).writeLock().forceUnlock()).toBe(true);
     expect((await other.lost).name).toBe("AbortError");
-  });
-
-  test("it goes before those who wait there, who are granted it when it is given back", async () => {
-    const { hold, name } = party();
-    await using other = await startOther(name, 30_000);
-    const waiting = other.worker.request<string>("request", name);
-    await until("it waits", () => other.worker.request<boolean>("isPending", name));
-    const order: string[] = [];
-    const stolen = await hold({ steal });
-    void waiting.then(() => order.push("theirs"));
-    order.push("mine");
-    await stolen.release();
-    await waiting;
-    expect(order).toEqual(["mine", "theirs"]);
   });
 
   test("two processes that steal from each other all the time both go on, and the lock is free in the end", async () => {

@@ -30,11 +30,6 @@ export const handlers = {
     });
   },
 
-  request: (name: string): Promise<string> => manager.request(name, () => "granted"),
-
-  isPending: async (name: string): Promise<boolean> =>
-    (await manager.query()).pending.some((info) => info.name === name),
-
   async stealOften({ name, times }: { name: string; times: number }): Promise<number> {
     let ended = 0;
     for (let i = 0; i < times; i++) {

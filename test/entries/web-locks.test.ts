@@ -207,19 +207,6 @@ describe("modes", () => {
       ...["exclusive-0", "shared-1", "shared-2", "exclusive-3", "exclusive-4", "shared-5"],
     ]);
   });
-
-  test("after each release that is held which came next", async () => {
-    const { hold, modes } = party();
-    const shared = () => Array.from({ length: 5 }, () => hold({ mode: "shared" }));
-    const [before, between, behind] = [shared(), hold(), shared()];
-    expect(await modes()).toEqual(["sssss", "esssss"]);
-    await Promise.all(before.map(async (each) => (await each).release()));
-    await (await between).release();
-    // Several answers of Redis grant these requests.
-    await until("all behind it are held", async () => (await modes())[0] === "sssss");
-    await Promise.all(behind.map(async (each) => (await each).release()));
-    expect(await modes()).toEqual(["", ""]);
-  });
 });
 
 describe("ifAvailable", () => {
