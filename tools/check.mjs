@@ -1,10 +1,11 @@
 // `npm run check`: set-up, then every static check, then `npm run test:all`. All static checks run, so that one call
 // shows all there is to repair; if one fails, the tests are not started. The last line of a green run is that of the tests.
-import { spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join, relative, sep } from "node:path";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
+import { overBudget } from "./check/test-budgets.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules", ".bin");
@@ -23,6 +24,11 @@ const STATIC_CHECKS = [
   ["generated scripts", "node tools/lua.mjs --check"],
   ["the inspector's page", "node tools/inspector-page.mjs --check"],
   ["file lengths", findLongFiles],
+  [
+    "test budgets",
+    () => overBudget(filesIn("test").filter(({ file }) => /\.m?ts$|\.mjs$/.test(file))).join("\n"),
+  ],
+  ["test projects", findHomelessTests],
   ["lock files", "node tools/lock-files.mjs"],
   ["advisories", "node tools/advisories.mjs"],
   ["build", "tsdown --logLevel warn"],
@@ -35,7 +41,8 @@ const BESIDE = ["promises", "eslint --max-warnings=0 ."];
 
 function run(command, stdio) {
   const [program, ...args] = command.split(" ");
-  const env = { ...process.env, PATH: BIN + delimiter + process.env.PATH };
+  // The reporter judges how long each test file took.
+  const env = { ...process.env, HOLDFAST_TEST_SECONDS: "check", PATH: BIN + delimiter + process.env.PATH };
   const child = spawn(program, args, { cwd: ROOT, env, stdio });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -51,15 +58,36 @@ function run(command, stdio) {
   });
 }
 
+const linesOf = (file) => readFileSync(join(ROOT, file), "utf8").trimEnd().split("\n").length;
+
+/** The files of a folder that git knows and that are there, each with its lines. */
+function filesIn(folder) {
+  const listed = execFileSync(
+    "git",
+    ["ls-files", "-z", "--cached", "--others", "--exclude-standard", folder],
+    { cwd: ROOT },
+  );
+  return [...new Set(String(listed).split("\0"))]
+    .filter((file) => file !== "" && existsSync(join(ROOT, file)))
+    .map((file) => ({ file, lines: linesOf(file) }));
+}
+
 function findLongFiles() {
-  const files = readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-    .map((entry) => relative(ROOT, join(entry.parentPath ?? entry.path, entry.name)).replaceAll(sep, "/"));
-  return files
-    .filter((file) => file !== GENERATED)
-    .map((file) => ({ file, lines: readFileSync(join(ROOT, file), "utf8").trimEnd().split("\n").length }))
-    .filter(({ lines }) => lines > LONGEST_FILE)
+  return filesIn("src")
+    .filter(({ file, lines }) => file.endsWith(".ts") && file !== GENERATED && lines > LONGEST_FILE)
     .map(({ file, lines }) => `${file} has ${lines} lines; at most ${LONGEST_FILE} can be read in one go`)
+    .join("\n");
+}
+
+/** Test files that no project of Vitest takes: they would be green for ever. */
+function findHomelessTests() {
+  const vitest = join(ROOT, "node_modules/vitest/vitest.mjs");
+  const args = [vitest, "list", "--filesOnly", "--json"];
+  const listed = JSON.parse(String(execFileSync(process.execPath, args, { cwd: ROOT })));
+  const taken = new Set(listed.map(({ file }) => relative(ROOT, file).replaceAll(sep, "/")));
+  return filesIn("test")
+    .filter(({ file }) => file.endsWith(".test.ts") && !taken.has(file))
+    .map(({ file }) => `${file} belongs to no project of vitest.config.ts`)
     .join("\n");
 }
 

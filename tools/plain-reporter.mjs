@@ -2,7 +2,9 @@
 // which people and machines can read alike; above it stands why each skipped test was skipped.
 // A worker that dies, a file that does not load, a hook that throws or an unhandled rejection is a failure too,
 // though vitest does not count them as tests; so is a test that was never finished.
+// With HOLDFAST_TEST_SECONDS, as `npm run check` sets it, so is a file that took longer than it may (check/test-budgets.mjs).
 import { writeSync } from "node:fs";
+import { secondsOf } from "./check/test-budgets.mjs";
 
 const WITHOUT_REASON = "no reason given";
 
@@ -35,6 +37,18 @@ function listSkipped(modules) {
   });
 }
 
+/** The files that took longer than they may; `asked` is "check", or seconds for every file. */
+function listSlow(modules, asked) {
+  if (asked === undefined) return [];
+  return modules.flatMap((module) => {
+    const took = module.diagnostic().duration / 1_000;
+    const most = asked === "check" ? secondsOf(module.relativeModuleId) : Number(asked);
+    return took <= most
+      ? []
+      : [`too long: ${module.relativeModuleId} took ${took.toFixed(1)} s; at most ${most}`];
+  });
+}
+
 function summarize({ passed, failed, skipped }) {
   const line = `${passed} passed, ${failed} failed`;
   return skipped > 0 ? `${line}, ${skipped} skipped` : line;
@@ -42,7 +56,7 @@ function summarize({ passed, failed, skipped }) {
 
 export default class PlainReporter {
   #counts = { passed: 0, failed: 0, skipped: 0 };
-  #skipped = [];
+  #notes = [];
 
   onInit() {
     // On exit, since other reporters and the coverage table print after the end of the run.
@@ -50,13 +64,16 @@ export default class PlainReporter {
       const counts = this.#counts;
       // A run that breaks off, or that finds no test file, must not look green.
       if (code !== 0 && counts.failed === 0) counts.failed = 1;
-      const lines = [...this.#skipped, summarize(counts)];
+      const lines = [...this.#notes, summarize(counts)];
       writeSync(1, `${lines.join("\n")}\n`);
     });
   }
 
   onTestRunEnd(modules, unhandledErrors) {
     this.#counts = count(modules, unhandledErrors);
-    this.#skipped = listSkipped(modules);
+    const slow = listSlow(modules, process.env.HOLDFAST_TEST_SECONDS);
+    this.#counts.failed += slow.length;
+    if (slow.length > 0) process.exitCode = 1;
+    this.#notes = [...listSkipped(modules), ...slow];
   }
 }

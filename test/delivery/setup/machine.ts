@@ -1,6 +1,6 @@
 /**
- * An imitated machine for set-up: a clone in a temporary folder, and a PATH with only the programs that a test puts
- * there. These only write down their calls, so nothing is installed and no network is used.
+ * An imitated machine for set-up: a clone in a temporary folder, and a PATH with only the programs that a row puts there.
+ * These only write down their calls, so nothing is installed and no network is used.
  */
 import { execFile } from "node:child_process";
 import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -9,100 +9,74 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const SCRIPT = fileURLToPath(new URL("../../../tools/setup.mjs", import.meta.url));
-const ROOT_ID = 0;
-const USER_ID = 1000;
 
-interface Entry {
-  readonly version: string;
-  readonly integrity: string;
-  readonly optional?: boolean;
-}
+export type Packages = Readonly<
+  Record<string, { readonly version: string; readonly integrity: string; readonly optional?: boolean }>
+>;
 
-/** One required and one optional package. */
-export const LOCKED: Readonly<Record<string, Entry>> = {
+/** The lock file: one required and one optional package. */
+export const LOCKED: Packages = {
   "node_modules/wanted": { version: "1.0.0", integrity: "sha512-a" },
   "node_modules/for-another-system": { version: "1.0.0", integrity: "sha512-b", optional: true },
 };
 
-export interface Outcome {
-  readonly code: number;
-  readonly printed: string;
-  /** The calls of the programs, in order. */
-  readonly calls: readonly string[];
+/** `$BIN` in a script or a variable stands for the folder of the programs. */
+export interface Machine {
+  /** Programs on the PATH, each with what it does in sh after writing down its call. Default: npm alone. */
+  readonly programs?: Readonly<Record<string, string>>;
+  /** What npm has installed here. Default: all that the lock file asks for; null: nothing. */
+  readonly installed?: Packages | null;
+  /** The same in `docs/`. Default: there is no lock file there. */
+  readonly installedDocs?: Packages | null;
+  readonly root?: boolean;
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
-export class Machine {
-  readonly folder: string;
-  readonly bin: string;
-  readonly #log: string;
+/** What a package manager does in sh to put a program on the PATH. */
+export const putting = (name: string): string =>
+  `echo '#!/bin/sh' > "$BIN/${name}" && /bin/chmod 755 "$BIN/${name}"`;
 
-  private constructor(folder: string) {
-    this.folder = folder;
-    this.bin = join(folder, "bin");
-    this.#log = join(folder, "calls.log");
-  }
-
-  static async create(): Promise<Machine> {
-    const machine = new Machine(await mkdtemp(join(tmpdir(), "holdfast-setup-")));
-    await mkdir(machine.bin);
-    await mkdir(join(machine.folder, "tools"));
-    await copyFile(SCRIPT, join(machine.folder, "tools/setup.mjs"));
-    await machine.lock();
-    await machine.addProgram("npm");
-    return machine;
-  }
-
-  /** Puts a program on the PATH; `script` is what it does, in sh, after writing down its call. */
-  async addProgram(name: string, script = ""): Promise<string> {
-    const path = join(this.bin, name);
-    await writeFile(path, `#!/bin/sh\necho "${name} $*" >> '${this.#log}'\n${script}\n`);
-    await chmod(path, 0o755);
-    return path;
-  }
-
-  /** A line of sh by which the imitation of a package manager puts a program on the PATH. */
-  putting(name: string): string {
-    const path = join(this.bin, name);
-    return `echo '#!/bin/sh' > '${path}' && /bin/chmod 755 '${path}'`;
-  }
-
-  /** Puts the lock file into a folder of the clone. */
-  async lock(folder = ""): Promise<void> {
-    await mkdir(join(this.folder, folder), { recursive: true });
-    await this.#write(join(folder, "package-lock.json"), { packages: { "": {}, ...LOCKED } });
-  }
-
-  /** Writes the list of installed packages that npm leaves behind. */
-  async setInstalled(packages: Readonly<Record<string, Entry>>, folder = ""): Promise<void> {
-    await mkdir(join(this.folder, folder, "node_modules"), { recursive: true });
-    await this.#write(join(folder, "node_modules/.package-lock.json"), { packages });
-  }
-
-  async setUp(
-    flags: readonly string[] = [],
-    { root = false, env = {} }: { root?: boolean; env?: Record<string, string> } = {},
-  ): Promise<Outcome> {
+/** Runs set-up on the machine. `calls`: of the programs, in order. */
+export async function setUp(machine: Machine): Promise<{ code: number; printed: string; calls: string[] }> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-setup-"));
+  try {
+    const bin = join(folder, "bin");
+    await Promise.all(["bin", "tools", "docs"].map((name) => mkdir(join(folder, name))));
+    await copyFile(SCRIPT, join(folder, "tools/setup.mjs"));
+    await addPackages(folder, machine.installed === undefined ? LOCKED : machine.installed);
+    if (machine.installedDocs !== undefined) await addPackages(join(folder, "docs"), machine.installedDocs);
+    for (const [name, script] of Object.entries({ npm: "", ...machine.programs })) {
+      const text = `#!/bin/sh\nBIN='${bin}'\necho "${name} $*" >> '${folder}/calls.log'\n${script}\n`;
+      await writeFile(join(bin, name), text);
+      await chmod(join(bin, name), 0o755);
+    }
+    const given = Object.entries(machine.env ?? {}).map(([name, value]) => [
+      name,
+      value.replace("$BIN", bin),
+    ]);
     // The tests run as root on some machines and not on others, so the user is imitated, too.
-    const identity = `data:text/javascript,process.getuid=()=>${root ? ROOT_ID : USER_ID}`;
-    const args = ["--import", identity, join(this.folder, "tools/setup.mjs"), ...flags];
-    return await new Promise((resolve) => {
-      execFile(process.execPath, args, { env: { PATH: this.bin, ...env } }, (error, stdout, stderr) => {
-        const code = error === null ? 0 : Number(error.code);
-        void this.#calls().then((calls) => resolve({ code, printed: stdout + stderr, calls }));
+    const identity = `data:text/javascript,process.getuid=()=>${machine.root ? 0 : 1000}`;
+    const args = ["--import", identity, join(folder, "tools/setup.mjs"), ...(machine.flags ?? [])];
+    const env = { PATH: bin, ...Object.fromEntries(given) };
+    const ended = await new Promise<{ code: number; printed: string }>((resolve) => {
+      execFile(process.execPath, args, { env }, (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code), printed: stdout + stderr });
       });
     });
+    const log = await readFile(join(folder, "calls.log"), "utf8").catch(() => "");
+    return { ...ended, calls: log.split("\n").filter((line) => line !== "") };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
+}
 
-  async remove(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
-  }
-
-  async #calls(): Promise<string[]> {
-    const log = await readFile(this.#log, "utf8").catch(() => "");
-    return log.split("\n").filter((line) => line !== "");
-  }
-
-  async #write(name: string, content: unknown): Promise<void> {
-    await writeFile(join(this.folder, name), JSON.stringify(content));
-  }
+/** The lock file, and the list of installed packages that npm leaves behind. */
+async function addPackages(folder: string, installed: Packages | null): Promise<void> {
+  const lock = { packages: { "": {}, ...LOCKED } };
+  await writeFile(join(folder, "package-lock.json"), JSON.stringify(lock));
+  if (installed === null) return;
+  await mkdir(join(folder, "node_modules"));
+  const list = JSON.stringify({ packages: installed });
+  await writeFile(join(folder, "node_modules/.package-lock.json"), list);
 }

@@ -1,0 +1,51 @@
+// How large the tests may be, and how long a file of them may take: without limits they grow back, a good row at a time. A change that
+// needs more raises its number here, or takes out what another row proves already.
+
+/** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
+export const LINES = {
+  contract: 9_000,
+  delivery: 3_600,
+  entries: 5_500,
+  faults: 4_000,
+  fleet: 4_000,
+  interop: 3_500,
+  kinds: 5_500,
+  lua: 3_500,
+  simulation: 3_500,
+  support: 4_000,
+  topology: 2_000,
+};
+
+/** Seconds that a worker may spend on one file: 30 on a quiet machine, twice that on a busy one. */
+export const SECONDS = 60;
+
+/** Files and folders that may take longer: what they wait for or play is long by itself. */
+export const LONGER = {
+  "test/delivery/": 300,
+  "test/entries/fidelity": 300,
+  "test/fleet/": 600,
+  "test/interop/": 300,
+  "test/simulation/": 600,
+  "test/topology/": 300,
+};
+
+/** The most seconds of a file. */
+export function secondsOf(file) {
+  const [longest] = Object.entries(LONGER).filter(([place]) => file.startsWith(place));
+  return longest ? longest[1] : SECONDS;
+}
+
+/** Of files below test/, each `{ file, lines }`, the folders that have more than they may, and those without a limit. */
+export function overBudget(files, limits = LINES) {
+  const sums = new Map();
+  for (const { file, lines } of files) {
+    const folder = file.split("/")[1];
+    sums.set(folder, (sums.get(folder) ?? 0) + lines);
+  }
+  return [...sums]
+    .filter(([folder, lines]) => !(lines <= limits[folder]))
+    .map(
+      ([folder, lines]) =>
+        `test/${folder} has ${lines} lines; at most ${limits[folder] ?? 0} (tools/check/test-budgets.mjs)`,
+    );
+}
