@@ -1,4 +1,7 @@
-/** The face of redlock on masters that are dead, silent, slow, not masters of their own, or hold other data. */
+/**
+ * The face of redlock on masters that are dead, silent, slow, not masters of their own, or hold other data; and for
+ * several resources on three masters, where each resource is a Redlock of its own.
+ */
 import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Redlock } from "../../src/entries/redlock.js";
@@ -9,6 +12,7 @@ import {
   type FaultProxy,
   forTest,
   freePort,
+  PATIENCE,
   type RedisServer,
   releasePort,
   startCluster,
@@ -17,12 +21,15 @@ import {
   until,
 } from "../support/index.js";
 import {
+  countHeld,
   executionError,
+  isAwaited,
   LOCKED,
   LONG,
   newRedlock,
   ONCE,
   PATIENT,
+  untilAwaited,
   untilFree,
   votesAgainst,
 } from "./redlock-helpers.js";
@@ -218,4 +225,94 @@ test("a client that cannot connect lets the call fail, and each attempt says by 
   }
   await redlock.quit();
   releasePort(port);
+});
+
+const QUORUM = 2;
+
+const isHeld = async (name: string) => (await countHeld(masters, name)) >= QUORUM;
+async function expectHeld(...names: string[]): Promise<void> {
+  for (const name of names) expect(await isHeld(name)).toBe(true);
+}
+const pass = (ms: number) => {
+  const end = performance.now() + ms;
+  return until(`${ms} ms are over`, () => performance.now() > end);
+};
+
+/** A call that has the first of two resources and waits for the second; `release` makes way for it. */
+async function startWaiting(duration: number) {
+  const [holder, caller] = [newRedlock(masters), newRedlock(masters, PATIENT)];
+  const first = `a-${freshName()}`;
+  const second = `b-${freshName()}`;
+  const held = await holder.acquire([second], LONG);
+  const acquired = caller.acquire([second, first], duration);
+  await until("the first is held", () => isHeld(first));
+  await untilAwaited(masters, second);
+  return { first, second, acquired, release: () => held.release() };
+}
+
+test("a call waits for a resource while it keeps those whose names come before, and has all for the whole duration [B177]", async () => {
+  const duration = 2 * PATIENCE;
+  const { first, second, acquired, release } = await startWaiting(duration);
+  await executionError(newRedlock(masters, ONCE).acquire([first], LONG));
+  await pass(duration / 50);
+  const before = Date.now();
+  await release();
+  const lock = await acquired;
+  expect(lock.resources).toEqual([second, first]);
+  // Of one percent the drift is made; one more may be gone of what is not extended.
+  expect(lock.expiration).toBeGreaterThan(before + duration * 0.98 - 10);
+  expect(lock.expiration).toBeLessThanOrEqual(Date.now() + duration * 0.99);
+  await expectHeld(first, second);
+  await lock.release();
+});
+
+test("a resource that is lost meanwhile is taken anew, and the others are free until then [B177]", async () => {
+  const { first, second, acquired, release } = await startWaiting(PATIENCE);
+  await Promise.all(masters.map((server) => server.call("DEL", first)));
+  const thief = await newRedlock(masters, PATIENT).acquire([first], LONG);
+  await pass(PATIENCE / 50);
+  await release();
+  await untilAwaited(masters, first);
+  const rival = newRedlock(masters, ONCE);
+  const free = await until("the second is free", () => rival.acquire([second], LONG));
+  await free.release();
+  await thief.release();
+  const lock = await acquired;
+  for (const name of [first, second]) expect(await countHeld(masters, name)).toBeGreaterThanOrEqual(QUORUM);
+  await lock.release();
+});
+
+test("a waiting call keeps them for the duration at most, so a call that wants no more gets its turn [B177]", async () => {
+  const { first, second, acquired, release } = await startWaiting(400);
+  const other = await newRedlock(masters, PATIENT).acquire([first], LONG);
+  // Without the first one it is in nobody's way.
+  await until("it waits for the second no more", async () => !(await isAwaited(masters, second)));
+  await other.release();
+  await release();
+  await (await acquired).release().catch(() => {}); // It may have expired by now.
+});
+
+test("a crowd whose calls name resources in different orders, and have some in common, gets through", async () => {
+  const [a, b, c] = [freshName(), freshName(), freshName()];
+  const sets = [
+    [a, b, c],
+    [c, b, a],
+    [b, c],
+    [c, a],
+  ];
+  const inside = new Map<string, number>();
+  const enter = async (names: readonly string[]) => {
+    for (const name of names) {
+      expect(inside.get(name) ?? 0).toBe(0);
+      inside.set(name, 1);
+    }
+    await countHeld(masters, a);
+    for (const name of names) inside.set(name, 0);
+  };
+  const parties: Redlock[] = [newRedlock(masters, PATIENT), newRedlock(masters, PATIENT)];
+  const crowd = Array.from({ length: 40 }, async (_, n) => {
+    const names = sets[n % sets.length] as string[];
+    await parties[(n >> 2) % 2]?.using(names, LONG, () => enter(names));
+  });
+  await Promise.all(crowd);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { createLockManager, type LockInfo } from "../../src/entries/web-locks.js";
 import { until } from "../support/index.js";
-import { never, newName, webLocksScene } from "./web-locks-scene.js";
+import { hold, never, newName, webLocksScene } from "./web-locks-scene.js";
 
 const { party, server } = await webLocksScene();
 
@@ -56,6 +56,19 @@ test("query waits until all requests before it are known to be granted at once o
   expect(await Promise.all(refused)).toEqual(Array(30).fill(false));
   await (await behind).release();
   await first.release();
+});
+
+test("a dead-lock can be seen", async () => {
+  const { client, manager } = party();
+  const [a, b] = [newName(), newName()];
+  await hold(manager, a);
+  await hold(manager, b);
+  const crossed = [b, a].map((name) => manager.request(name, () => never).catch(() => {}));
+  const { held, pending } = await manager.query();
+  expect(held.map(({ name }) => name)).toEqual([a, b]);
+  expect(pending.map(({ name }) => name).sort()).toEqual([a, b]);
+  await client.close({ timeout: 0 });
+  await Promise.all(crossed);
 });
 
 test("another client's locks show at once, and what it waits for when its presence tells", async () => {
