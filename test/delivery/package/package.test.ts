@@ -25,47 +25,38 @@ const consumer = await packed.install("ioredis", ...Object.values(NEEDED));
 describe("what is in the package", () => {
   test("both forms with types and maps, their sources, the scripts, pages, examples and the license, and nothing else", () => {
     const names = ["index", ...ENTRIES];
-    const built = names.flatMap((entry) =>
-      ["js", "cjs", "d.cts"].flatMap((end) => [`dist/${entry}.${end}`, `dist/${entry}.${end}.map`]),
-    );
-    // The types of the ES modules only lead to those of CommonJS.
-    built.push(...names.map((entry) => `dist/${entry}.d.ts`));
-    const shared = SHARED.flatMap((name) =>
-      ["js", "cjs"].flatMap((end) => [`dist/${name}.${end}`, `dist/${name}.${end}.map`]),
-    );
-    built.push("dist/cli.js", "dist/cli.js.map", "dist/load-ioredis.cjs", ...shared);
+    const withMaps = (files: readonly string[], ends: readonly string[]) =>
+      files.flatMap((file) => ends.flatMap((end) => [`dist/${file}.${end}`, `dist/${file}.${end}.map`]));
+    const built = [
+      ...withMaps(names, ["js", "cjs", "d.cts"]),
+      // The types of the ES modules only lead to those of CommonJS.
+      ...names.map((entry) => `dist/${entry}.d.ts`),
+      ...withMaps(SHARED, ["js", "cjs"]),
+      ...withMaps(["cli"], ["js"]),
+      "dist/load-ioredis.cjs",
+    ];
     expect(packed.files.filter((file) => file.startsWith("dist/")).sort()).toEqual(built.sort());
     expect(packed.files).toContain("src/index.ts");
+    const pages = ["ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "README", "SECURITY"].map(
+      (name) => `${name}.md`,
+    );
     const alone = packed.files.filter((file) => !file.includes("/"));
-    const pages = [
-      "ARCHITECTURE.md",
-      "CHANGELOG.md",
-      "CONTRIBUTING.md",
-      "LICENSE",
-      "README.md",
-      "SECURITY.md",
-    ];
-    expect(alone.sort()).toEqual([...pages, "package.json"]);
-    expect(packed.files.filter((file) => /^bench\/.*(?<!\.svg)$/.test(file)).sort()).toEqual([
-      "bench/README.md",
-      "bench/results/tables.md",
-    ]);
+    expect(alone.sort()).toEqual([...pages, "LICENSE", "package.json"].sort());
+    const bench = packed.files.filter((file) => /^bench\/.*(?<!\.svg)$/.test(file));
+    expect(bench.sort()).toEqual(["bench/README.md", "bench/results/tables.md"]);
     expect(packed.files.filter((file) => /(^|[/.])test[/.]|\.env|\.npmrc|\.pem|\.tgz/.test(file))).toEqual(
       [],
     );
-    const folders = new Set(
-      packed.files.filter((file) => file.includes("/")).map((file) => file.split("/")[0]),
-    );
-    expect([...folders].sort()).toEqual(["bench", "dist", "docs", "examples", "lua", "src"]);
+    const folders = packed.files.filter((file) => file.includes("/")).map((file) => file.split("/")[0]);
+    expect([...new Set(folders)].sort()).toEqual(["bench", "dist", "docs", "examples", "lua", "src"]);
   });
 
   test("each page leads to what is in the package", () => {
     const pages = allPages().filter(({ file }) => packed.files.includes(file));
-    expect(pages.map(({ file }) => file)).toEqual(
-      expect.arrayContaining(["docs/guide.md", "CONTRIBUTING.md"]),
-    );
-    const dead = pages.flatMap((page) => linksOf(page).filter(({ file }) => !isPacked(file)));
-    expect(dead).toEqual([]);
+    const isPacked = (path: string) =>
+      packed.files.some((file) => file === path || file.startsWith(`${path}/`));
+    expect(pages.map(({ file }) => file)).toContain("docs/guide.md");
+    expect(pages.flatMap((page) => linksOf(page).filter(({ file }) => !isPacked(file)))).toEqual([]);
   });
 
   test("no version of what is never imported stands in the way of an installation [B269]", () => {
@@ -79,30 +70,32 @@ describe("what is in the package", () => {
   });
 
   test("the CJS file carries nanoid, the ESM file imports it", async () => {
-    const read = (name: string) => readFile(consumer.path(`node_modules/holdfast/dist/${name}`), "utf8");
-    const [esm, cjs] = await Promise.all([read("index.js"), read("index.cjs")]);
-    const required = [...cjs.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name);
-    const imported = [...esm.matchAll(/\bfrom "([^"]+)"/g)].map(([, name]) => name);
-    expect(packagesAmong(required)).toEqual(["eventemitter3"]);
-    expect(packagesAmong(imported)).toEqual(["eventemitter3", "nanoid"]);
+    expect(await packagesOf("index.cjs", /\brequire\("([^"]+)"\)/g)).toEqual(["eventemitter3"]);
+    expect(await packagesOf("index.js")).toEqual(["eventemitter3", "nanoid"]);
+  });
+
+  test("the root loads no entry, and an entry needs no package but the one that it is for", async () => {
+    expect(await importsOf("index.js")).toContain("./load-ioredis.cjs");
+    expect((await importsOf("index.js")).filter((name) => name.startsWith("."))).toHaveLength(1);
+    for (const entry of ENTRIES) {
+      const packages = await packagesOf(`${entry}.js`);
+      expect(packages.filter((name) => name !== NEEDED[entry])).toEqual([]);
+    }
   });
 });
 
 describe("loading", () => {
-  test("by import", async () => {
-    await consumer.write("import.mjs", programs.takeAndGiveBack(programs.IMPORT));
-    expect(await consumer.node("import.mjs", redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
-  });
-
-  test("by require", async () => {
-    await consumer.write("require.cjs", programs.takeAndGiveBack(programs.REQUIRE));
-    expect(await consumer.node("require.cjs", redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
-  });
-
-  test("by require, where an ES module cannot be required", async () => {
-    await consumer.write("old.cjs", programs.takeAndGiveBack(programs.REQUIRE));
-    expect(await consumer.oldNode("old.cjs", redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
-  });
+  test.each([
+    ["import", "take.mjs", programs.IMPORT],
+    ["require", "take.cjs", programs.REQUIRE],
+  ])(
+    "by %s a lock is taken and given back, wherever an ES module can be required or not",
+    async (_how, file, load) => {
+      await consumer.write(file, programs.takeAndGiveBack(load));
+      expect(await consumer.node(file, redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
+      expect(await consumer.oldNode(file, redis.url)).toBe(programs.TAKEN_AND_GIVEN_BACK);
+    },
+  );
 
   test("import and require give one and the same class", async (context) => {
     const { require_module } = process.features as { require_module?: boolean };
@@ -124,43 +117,27 @@ describe("loading", () => {
     },
   );
 
-  test("the root loads no entry, and an entry needs no package but the one that it is for", async () => {
-    const read = (entry: string) => readFile(consumer.path(`node_modules/holdfast/dist/${entry}.js`), "utf8");
-    expect([...(await read("index")).matchAll(/\bfrom "([.][^"]+)"/g)].map(([, name]) => name)).toEqual([
-      "./load-ioredis.cjs",
-    ]);
-    for (const entry of ENTRIES) {
-      const imported = [...(await read(entry)).matchAll(/\bfrom "([^"]+)"/g)].map(([, name]) => name);
-      const packages = packagesAmong(imported);
-      expect(packages.filter((name) => name !== NEEDED[entry])).toEqual([]);
-    }
-  });
-
   test("isLockError knows the errors of another copy", async () => {
     await consumer.write("copies.mjs", programs.TWO_COPIES);
     expect(await consumer.node("copies.mjs", redis.url)).toBe("true false\ntrue true false\n");
   });
 });
 
-describe("without ioredis", () => {
-  test.each([
-    ["import", programs.IMPORT, "mjs"],
-    ["require", programs.REQUIRE, "cjs"],
-  ])("%s works, and connect says what is missing", async (name, load, extension) => {
-    const bare = await packed.install();
-    await bare.write(`${name}.${extension}`, programs.connectWithoutIoredis(load));
-    const [loaded, message] = (await bare.node(`${name}.${extension}`)).split("\n");
-    expect(loaded).toBe("function");
-    expect(message).toMatch(/\bioredis\b/);
-  });
+test.each([
+  ["import", programs.IMPORT, "mjs"],
+  ["require", programs.REQUIRE, "cjs"],
+])("without ioredis %s works, and connect says what is missing", async (name, load, extension) => {
+  const bare = await packed.install();
+  await bare.write(`${name}.${extension}`, programs.connectWithoutIoredis(load));
+  expect(await bare.node(`${name}.${extension}`)).toMatch(/^function\n.*\bioredis\b/);
 });
 
-/** Whether the package has this file, or a file in this folder. */
-function isPacked(path: string): boolean {
-  return packed.files.some((file) => file === path || file.startsWith(`${path}/`));
+async function importsOf(file: string, pattern = /\bfrom "([^"]+)"/g): Promise<string[]> {
+  const source = await readFile(consumer.path(`node_modules/holdfast/dist/${file}`), "utf8");
+  return Array.from(source.matchAll(pattern), ([, name = ""]) => name);
 }
 
-function packagesAmong(names: readonly (string | undefined)[]): string[] {
-  const packages = names.filter((name) => name !== undefined && !/^([.]|node:|url$)/.test(name));
-  return [...new Set(packages as string[])].sort();
+async function packagesOf(file: string, pattern?: RegExp): Promise<string[]> {
+  const imported = await importsOf(file, pattern);
+  return [...new Set(imported.filter((name) => !/^([.]|node:|url$)/.test(name)))].sort();
 }

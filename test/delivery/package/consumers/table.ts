@@ -34,42 +34,22 @@ const TAKE_BY_REQUIRE = programs.takeAndGiveBack(
   "LockClient.connect(process.env.REDIS_URL)",
 );
 
-const onNodes: Row[] = NODES.map((node) => ({
-  name: `Node ${node}: import and require`,
-  node,
-  packages: IOREDIS,
+/** Both forms, each run by this program. */
+const both = (name: string, run: readonly [string, ...string[]], more: Partial<Row> = {}): Row => ({
+  ...more,
+  name: `${name}: import and require`,
+  packages: { ...IOREDIS, ...more.packages },
   files: { "take.mjs": TAKE, "take.cjs": TAKE_BY_REQUIRE },
-  commands: [
-    ["node", "take.mjs"],
-    ["node", "take.cjs"],
-  ],
+  commands: ["take.mjs", "take.cjs"].map((file) => [...run, file] as const),
   prints: programs.TAKEN_AND_GIVEN_BACK.repeat(2),
-}));
+});
 
 const BUN = "node_modules/@oven/bun-linux-x64/bin/bun";
 const DENO = "node_modules/@deno/linux-x64-glibc/deno";
-
-const onOthers: Row[] = [
-  {
-    name: "Bun 1.4: import and require",
-    packages: { ...IOREDIS, bun: "1.4.5" },
-    files: { "take.mjs": TAKE, "take.cjs": TAKE_BY_REQUIRE },
-    commands: [
-      [BUN, "take.mjs"],
-      [BUN, "take.cjs"],
-    ],
-    prints: programs.TAKEN_AND_GIVEN_BACK.repeat(2),
-  },
-  {
-    name: "Deno 2.9: import and require",
-    packages: { ...IOREDIS, deno: "2.9.6" },
-    files: { "take.mjs": TAKE, "take.cjs": TAKE_BY_REQUIRE },
-    commands: [
-      [DENO, "run", "-A", "--node-modules-dir=manual", "take.mjs"],
-      [DENO, "run", "-A", "--node-modules-dir=manual", "take.cjs"],
-    ],
-    prints: programs.TAKEN_AND_GIVEN_BACK.repeat(2),
-  },
+const platforms: Row[] = [
+  ...NODES.map((node) => both(`Node ${node}`, ["node"], { node })),
+  both("Bun 1.4", [BUN], { packages: { bun: "1.4.5" } }),
+  both("Deno 2.9", [DENO, "run", "-A", "--node-modules-dir=manual"], { packages: { deno: "2.9.6" } }),
 ];
 
 /** The recipe of docs/testing.md for a test runner. */
@@ -179,17 +159,6 @@ webpack([
     ["out.cjs", "out.mjs"],
   ),
   bundled(
-    "esbuild",
-    { esbuild: manifest.devDependencies.esbuild },
-    `import { build } from "esbuild";
-const common = { entryPoints: ["source.mjs"], bundle: true, platform: "node" };
-const js = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
-await build({ ...common, format: "cjs", outfile: "out.cjs", logOverride: { "empty-import-meta": "silent" } });
-await build({ ...common, format: "esm", outfile: "out.mjs", banner: { js } });
-`,
-    ["out.cjs", "out.mjs"],
-  ),
-  bundled(
     "Vite 8, of a server",
     { vite: "8.3.8" },
     `import { build } from "vite";
@@ -242,8 +211,7 @@ fastify-plugin: holdfast - expected '5.x' fastify version, '4.29.1' is installed
 };
 
 export const ROWS: readonly Row[] = [
-  ...onNodes,
-  ...onOthers,
+  ...platforms,
   besideOld,
   ...TYPESCRIPT,
   ...runners,
