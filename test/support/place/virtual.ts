@@ -9,6 +9,7 @@ import { MemoryConnection } from "../../../src/entries/testing/memory-connection
 import { MemoryServer } from "../../../src/entries/testing/memory-server.js";
 import type { Reply } from "../../../src/entries/testing/reply.js";
 import {
+  type CloseOptions,
   type Lock,
   LockClient,
   type LockClientOptions,
@@ -174,6 +175,11 @@ export class Party {
   /** The connections of this client, the user's first. */
   get connections(): MemoryConnection[] {
     return [...this.#first.link.connections] as MemoryConnection[];
+  }
+
+  /** Closes the client of each server. */
+  async close(options?: CloseOptions): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.close(options)));
   }
 
   /** Ends all holds of the client, for a reason. */
