@@ -206,29 +206,22 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     own.disconnect();
   });
 
-  test("a connection that ends while its socket is on its way leaves no socket open [B165]", async () => {
-    await using deaf = await listen();
-    const taken = once(deaf.server, "connection") as Promise<[Socket]>;
-    const own = connectionOf(clients.add(redis.client({ socket: deaf.address }))).duplicate();
-    const connected = failure(own.connect());
-    // The socket is opened in this turn of the event loop, and connects in a later one.
-    for (let i = 0; i < 50; i++) await null;
-    own.disconnect();
-    expect(await connected).toMatchObject({ message: "disconnected" });
-    const [socket] = await taken;
-    await once(socket.resume(), "close");
-  });
-
-  test("a connection that ends stays ended, whatever waited for it [B164]", async () => {
-    await using deaf = await listen();
-    const taken = once(deaf.server, "connection") as Promise<[Socket]>;
-    const own = connectionOf(clients.add(redis.client({ socket: deaf.address }))).duplicate();
-    const changes = [own.subscribe("a"), own.unsubscribe("a")];
-    const [socket] = await taken;
-    own.disconnect();
-    for (const change of changes) expect(await failure(change)).toMatchObject({ message: "disconnected" });
-    expect(own.status).toBe("end");
-    await once(socket.resume(), "close");
+  test("a connection that ends on its way stays ended, whatever waited for it, and leaves no socket open [B164] [B165]", async () => {
+    for (const isTaken of [false, true]) {
+      await using deaf = await listen();
+      const taken = once(deaf.server, "connection") as Promise<[Socket]>;
+      const own = connectionOf(clients.add(redis.client({ socket: deaf.address }))).duplicate();
+      const waiting = isTaken ? [own.subscribe("a"), own.unsubscribe("a")] : [own.connect()];
+      const ended = Promise.all(waiting.map(failure));
+      // The socket is opened in this turn of the event loop, and connects in a later one.
+      if (isTaken) await taken;
+      else for (let i = 0; i < 50; i++) await null;
+      own.disconnect();
+      for (const error of await ended) expect(error).toMatchObject({ message: "disconnected" });
+      expect(own.status).toBe("end");
+      const [socket] = await taken;
+      await once(socket.resume(), "close");
+    }
   });
 
   test("a client that its user has closed before it was ever connected stays closed [B167]", async () => {

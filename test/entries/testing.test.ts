@@ -2,10 +2,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTestClient, createTestServer, type TestClient } from "../../src/entries/testing.js";
 import { type Lock, type LockClient, type LossReason, MultiLock } from "../../src/index.js";
-import { failure, watch } from "../contract/helpers.js";
+import { watch } from "../contract/helpers.js";
 
 const HOUR = 3_600_000;
-const MINUTES = 120_000;
 
 function pair(): [TestClient, TestClient] {
   const server = createTestServer();
@@ -31,7 +30,6 @@ function unheardRejections(): readonly unknown[] {
 describe("clients", () => {
   test("of one server exclude each other and see each other's locks, those of two servers do not", async () => {
     const [a, b] = pair();
-    await Promise.all([a.client.ready(), b.client.ready()]);
     const hold = await a.client.getFencedLock("job").lock();
     expect(await b.client.getFencedLock("job").tryLock()).toBeNull();
     expect(await createTestClient().client.getLock("job").tryLock()).toMatchObject({ isHeld: true });
@@ -43,15 +41,6 @@ describe("clients", () => {
     expect(await outcomeOf(waiting, b)).toBe("pending");
     await hold.unlock();
     expect((await waiting).token).toBe(hold.token + 1n);
-  });
-
-  test("take the options of a client", async () => {
-    const server = createTestServer();
-    const { client } = createTestClient({ server, prefix: "app", label: "worker 1", watchdogTimeout: 3_000 });
-    expect(client.label).toBe("worker 1");
-    await client.getLock("job").lock();
-    expect(await createTestClient({ server }).client.getLock("app:job").isLocked()).toBe(true);
-    expect(await client.getLock("job").remainTimeToLive()).toBe(3_000);
   });
 
   test("that are closed leave neither locks nor timers", async () => {
@@ -114,24 +103,6 @@ describe("advance", () => {
     const hold = await b.client.getLock("job").lock({ lease: 5 });
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect([hold.acquiredAt, hold.isHeld]).toEqual([server.now, true]);
-  });
-
-  test("renews what the watchdog keeps, and ends a lease and a wait at their times", async () => {
-    const [a, b] = pair();
-    let renewed = 0;
-    a.client.on("renewed", () => renewed++);
-    const kept = await a.client.getLock("kept").lock();
-    const waiting = b.client.getLock("kept").lock({ wait: MINUTES });
-    const hold = await a.client.getLock("job").lock({ lease: MINUTES });
-    const next = b.client.getLock("job").lock();
-    await a.advance(0.98 * MINUTES);
-    expect(await outcomeOf(waiting, b)).toBe("pending");
-    expect(await outcomeOf(next, b)).toBe("pending");
-    await a.advance(0.02 * MINUTES);
-    expect([kept.isHeld, renewed]).toEqual([true, MINUTES / 10_000]);
-    expect(await failure(waiting)).toMatchObject({ code: "WAIT_TIMEOUT", waited: MINUTES });
-    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    expect((await next).isHeld).toBe(true);
   });
 
   test.each([3_000, 6_500, 10_000, 30_000])(
