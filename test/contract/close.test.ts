@@ -224,7 +224,7 @@ describe("what it ends", () => {
       await pass(1);
       expect(closing.state).toBe("resolved");
       // A RedLock is lost with its majority: by then its first member has been given back.
-      expect(sentBefore).toBe(kind.servers > 1 ? 1 : 0);
+      expect(sentBefore).toBe(place.kind.servers > 1 ? 1 : 0);
       for (const hold of [outer, inner]) {
         expect(hold.signal.reason).toMatchObject(LOST);
         expect(hold.isHeld).toBe(false);
