@@ -1,13 +1,27 @@
 /** `client.ready()`: its questions to the server, and the refusals whose error says what is missing. In virtual time. */
 import { describe, expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
-import { failure, type Party, type Ran, type Server, scene, testIn, watch } from "./scene.js";
+import {
+  failure,
+  type Party,
+  PLAIN,
+  type Ran,
+  type RowOptions,
+  row,
+  type VirtualPlace,
+  type VirtualServer,
+  watch,
+} from "../support/place/index.js";
 
 /** INFO as a proxy tells it: the proxy's own version comes first. */
 const info = (version: string) =>
   `# Server\r\nproxy_redis_version:1.0\r\nredis_version:${version}\r\nrun_id:${"0".repeat(40)}\r\n`;
 
-const test = testIn((options) => scene({ commandTimeout: 1_000, ...options }));
+const OPTIONS: RowOptions = { kinds: [PLAIN], client: { commandTimeout: 1_000 } };
+
+function test(title: string, body: (place: VirtualPlace) => unknown): void {
+  row(`${title} [§1 ready]`, OPTIONS, body);
+}
 
 /** `ready()` rejects with UNSUPPORTED and this text. */
 async function expectUnsupported({ client }: Party, text: string | RegExp): Promise<void> {
@@ -16,19 +30,19 @@ async function expectUnsupported({ client }: Party, text: string | RegExp): Prom
 }
 
 /** Replaces the server's answer to INFO. */
-function answering(server: Server, text: string): void {
+function answering(server: VirtualServer, text: string): void {
   server.instead = ({ name, args }) => (name === "INFO" && args[0] === "server" ? text : undefined);
 }
 
 /** Makes the server refuse the commands that `refuses` selects. */
-function refusing(server: Server, refuses: (ran: Ran) => boolean, text: string): void {
+function refusing(server: VirtualServer, refuses: (ran: Ran) => boolean, text: string): void {
   server.instead = (ran) => {
     if (refuses(ran)) throw new ReplyError(text);
     return undefined;
   };
 }
 
-test("resolves, and leaves nothing", async ({ a, server }) => {
+test("ready() resolves, and leaves nothing", async ({ a, server }) => {
   expect(await a.client.ready()).toBeUndefined();
   const names = server.ran.map(({ name }) => name);
   expect(names).toEqual(
@@ -36,27 +50,26 @@ test("resolves, and leaves nothing", async ({ a, server }) => {
   );
 });
 
-test.for([
+for (const [what, text] of [
   ...["6.2.0", "6.10.1", "7.0.0", "10.1.0", "255.255.255"].map((version) => [
     `of version ${version}`,
     info(version),
   ]),
   ["that tells no version", "# Server\r\n"],
-])("a server %s will do", async ([, text], { a, server }) => {
-  answering(server, text as string);
-  expect(await a.client.ready()).toBeUndefined();
-});
+])
+  test(`a server ${what} will do`, async ({ a, server }) => {
+    answering(server, text as string);
+    expect(await a.client.ready()).toBeUndefined();
+  });
 
-test.for(["6.1.9", "5.0.14", "2.8.24", "6.0.16"])(
-  "a server of version %s is too old",
-  async (version, place) => {
+for (const version of ["6.1.9", "5.0.14", "2.8.24", "6.0.16"])
+  test(`a server of version ${version} is too old`, async (place) => {
     const { a, server } = place;
     answering(server, info(version));
     const minor = version.split(".").slice(0, 2).join(".");
     await expectUnsupported(a, `the server is Redis ${minor}; use Redis 6.2, or later`);
     expect(server.took()).toEqual([]);
-  },
-);
+  });
 
 const mayNot = (command: string) => `NOPERM this user has no permissions to run the '${command}' command`;
 
@@ -65,29 +78,29 @@ test("a user who may not ask for the version may use all the rest", async ({ a, 
   expect(await a.client.ready()).toBeUndefined();
 });
 
-test("without an answer it is UNAVAILABLE in time", async ({ a, advance }) => {
+test("without an answer ready() is UNAVAILABLE in time", async ({ a, pass }) => {
   a.keep("requests");
   const ready = watch(a.client.ready());
-  await advance(999);
+  await pass(999);
   expect(ready.outcome).toBe("pending");
-  await advance(1);
+  await pass(1);
   expect(ready.outcome).toBe("UNAVAILABLE");
 });
 
 test("a client that is closed while nothing is heard of a channel ends it at once [B71]", async ({
   a,
-  advance,
+  pass,
 }) => {
   await a.client.ready();
   a.keep("replies", a.connections[1]);
   const ready = watch(a.client.ready());
-  await advance(0);
+  await pass(0);
   await a.client.close({ timeout: 0 });
   expect(ready.error).toMatchObject({ code: "CLIENT_CLOSED", lockName: "" });
   await a.letGo();
 });
 
-test("a closed client is refused", async ({ a, server }) => {
+test("a closed client rejects ready() and asks nothing", async ({ a, server }) => {
   await a.client.close();
   server.ran.length = 0;
   expect(await failure(a.client.ready())).toMatchObject({ code: "CLIENT_CLOSED" });
@@ -96,7 +109,7 @@ test("a closed client is refused", async ({ a, server }) => {
 
 const isProbe = ({ name, args }: Ran) => name === "EVAL" && args[0] === "return 1";
 
-test.for([
+const REFUSALS: [what: string, refuses: (ran: Ran) => boolean, text: string][] = [
   ["PING", ({ name }: Ran) => name === "PING", mayNot("ping")],
   ["scripts by their text", isProbe, mayNot("eval")],
   ["scripts by their hash", ({ name }: Ran) => name === "EVALSHA", mayNot("evalsha")],
@@ -106,10 +119,13 @@ test.for([
     isProbe,
     "WRONGPASS invalid username-password pair",
   ],
-])("what the server refuses is told: %s", async ([, refuses, text], { a, server }) => {
-  refusing(server, refuses, text);
-  await expectUnsupported(a, text);
-});
+];
+
+for (const [what, refuses, text] of REFUSALS)
+  test(`what the server refuses is told: ${what}`, async ({ a, server }) => {
+    refusing(server, refuses, text);
+    await expectUnsupported(a, text);
+  });
 
 test("commands that scripts may not call are named", async ({ a, server }) => {
   server.instead = ({ name }) => (name === "server/refused" ? ["hset", "zadd"] : undefined);
@@ -118,32 +134,40 @@ test("commands that scripts may not call are named", async ({ a, server }) => {
 
 describe("a user who is confined to some names", () => {
   /** Refuses every key that a probe names, except those that `may` allows. */
-  const confine = (server: Server, may: (key: string) => boolean) =>
+  const confine = (server: VirtualServer, may: (key: string) => boolean) =>
     refusing(
       server,
       (ran) => isProbe(ran) && !may(ran.args[2] ?? ""),
       "NOPERM No permissions to access a key",
     );
 
-  test("cannot be checked without a prefix, and is not refused", async ({ a, server }) => {
+  test("a user who is confined to some names cannot be checked without a prefix, and is not refused", async ({
+    a,
+    server,
+  }) => {
     confine(server, () => false);
     expect(await a.client.ready()).toBeUndefined();
     expect(server.took()).toEqual([]);
     expect(server.ran.some(({ name }) => name === "PUBLISH")).toBe(false);
   });
 
-  test.with({ prefix: "app" })("has to have those behind the prefix", async ({ a, server }) => {
+  test("a user who is confined to some names has to have those behind the prefix", async ({
+    party,
+    server,
+  }) => {
+    const a = party({ prefix: "app" });
     confine(server, () => false);
     await expectUnsupported(a, /the user of the connection may not use the key "app:holdfast-ready-[^"]+"/);
   });
 
-  test.for(["unlock_latch", "lock_queue", "lock_timeout", "lock_token", "lock__channel"])(
-    "has to have the keys and channels beside a name: redisson_%s",
-    async (beside, { a, server }) => {
+  for (const beside of ["unlock_latch", "lock_queue", "lock_timeout", "lock_token", "lock__channel"])
+    test(`a user who is confined to some names has to have the keys and channels next to a name: redisson_${beside}`, async ({
+      a,
+      server,
+    }) => {
       confine(server, (key) => !key.includes(`redisson_${beside}`));
       await expectUnsupported(a, new RegExp(`may not use the key "redisson_${beside}[^"]*holdfast-ready-`));
-    },
-  );
+    });
 });
 
 test("a user who may not publish to a channel is told which", async ({ a, server }) => {
@@ -171,22 +195,26 @@ test("a user who may not subscribe to a channel is told which", async ({ a, serv
 describe("a server that answers SUBSCRIBE with LOADING", () => {
   const LOADING = "LOADING Redis is loading the dataset in memory";
 
-  test("for as long as that: ready() is UNAVAILABLE in time, and says why [B67]", async ({
+  test("while a server answers SUBSCRIBE with LOADING, ready() is UNAVAILABLE in time, and says why [B67]", async ({
     a,
     server,
-    advance,
+    pass,
   }) => {
     server.subscribe = () => {
       throw new ReplyError(LOADING);
     };
     const ready = watch(a.client.ready());
-    await advance(999);
+    await pass(999);
     expect(ready.outcome).toBe("pending");
-    await advance(1);
+    await pass(1);
     expect(ready.error).toMatchObject({ code: "UNAVAILABLE", lockName: "", cause: { message: LOADING } });
   });
 
-  test("once for each channel: ready() resolves when it is listened to", async ({ a, server, advance }) => {
+  test("a server that answers SUBSCRIBE with LOADING once is asked again, and ready() resolves", async ({
+    a,
+    server,
+    pass,
+  }) => {
     const subscribe = server.subscribe.bind(server);
     const refused = new Set<string>();
     server.subscribe = (kind, channel, subscriber) => {
@@ -195,24 +223,25 @@ describe("a server that answers SUBSCRIBE with LOADING", () => {
       throw new ReplyError(LOADING);
     };
     const ready = watch(a.client.ready());
-    await advance(999);
+    await pass(999);
     expect(ready.outcome).toBeUndefined();
     expect(refused.size).toBeGreaterThan(0);
   });
 });
 
-test.for([
+for (const [what, script, lockName] of [
   ["a script that fails", "server/refused", ""],
   ["a lock that cannot be taken", "lock/acquire", expect.stringMatching(/^holdfast-ready-/) as string],
-])("%s fails it", async ([, script, lockName], { a, server }) => {
-  refusing(server, ({ name }) => name === script, "ERR something else");
-  expect(await failure(a.client.ready())).toMatchObject({ code: "UNAVAILABLE", lockName });
-});
+])
+  test(`${what} fails ready()`, async ({ a, server }) => {
+    refusing(server, ({ name }) => name === script, "ERR something else");
+    expect(await failure(a.client.ready())).toMatchObject({ code: "UNAVAILABLE", lockName });
+  });
 
-test("a channel that nothing is heard of fails it in time", async ({ a, advance }) => {
+test("a channel that nothing is heard of fails ready() in time", async ({ a, pass }) => {
   await a.client.ready();
   a.keep("replies", a.connections[1]);
   const ready = watch(a.client.ready());
-  await advance(1_000);
+  await pass(1_000);
   expect(ready.error).toMatchObject({ code: "UNAVAILABLE", lockName: "" });
 });

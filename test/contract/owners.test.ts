@@ -1,0 +1,314 @@
+/** Contract section 3: whose call it is outside scopes and runs, the ids of owners, and owners that calls name. */
+import { expect } from "vitest";
+import { Lock } from "../../src/index.js";
+import { failure, PLAIN, row, SINGLE } from "../support/place/index.js";
+
+row.real(
+  "each bare call is a new owner's: it does not re-enter, and only its Hold gives it back [§3 bare-calls]",
+  async ({ client, lock, excluded, pass }) => {
+    const hold = await lock.lock();
+    expect(await excluded.tryLock()).toBeNull();
+    expect(await client.scope(() => excluded.tryLock())).toBeNull();
+    expect([await lock.isHeldByCurrentOwner(), await lock.getHoldCount()]).toEqual([false, 0]);
+    expect(lock.currentHold()).toBeNull();
+    const waiting = excluded.lock();
+    await hold.unlock();
+    await pass(100);
+    const second = await waiting;
+    expect(second.ownerId).not.toBe(hold.ownerId);
+    await second.unlock();
+  },
+);
+
+row(
+  "tasks that share lock objects exclude each other as far as the kind does [§3 bare-calls]",
+  async ({ kind, lock, excluded, pass }) => {
+    const inside: Lock[] = [];
+    let overlaps = 0;
+    const task = async (mine: Lock) => {
+      const hold = await mine.lock();
+      inside.push(mine);
+      const isShared = !kind.exclusive && !inside.includes(excluded);
+      if (inside.length > 1 && !isShared) overlaps++;
+      await new Promise((resolve) => setImmediate(resolve));
+      inside.splice(inside.indexOf(mine), 1);
+      await hold.unlock();
+    };
+    const tasks = Promise.all(Array.from({ length: 20 }, (_, i) => task(i % 4 === 3 ? excluded : lock)));
+    await pass(10_000);
+    await tasks;
+    expect(overlaps).toBe(0);
+  },
+);
+
+row(
+  "a bare call re-enters inside a run of that lock, and with a hold that it names as owner [§3 bare-calls]",
+  async ({ lock, twin }) => {
+    await lock.run(async (outer) => {
+      const bare = await lock.lock();
+      const tried = await lock.tryLock();
+      expect([bare.ownerId, tried?.ownerId]).toEqual([outer.ownerId, outer.ownerId]);
+      expect(await lock.getHoldCount()).toBe(3);
+      await bare.unlock();
+      await tried?.unlock();
+      expect(await lock.getHoldCount()).toBe(1);
+    });
+    const hold = await lock.lock();
+    const nested = await lock.lock({ owner: hold });
+    const third = await lock.tryLock(0, 5_000, { owner: nested });
+    expect([nested.ownerId, third?.ownerId]).toEqual([hold.ownerId, hold.ownerId]);
+    expect(await lock.getHoldCount({ owner: hold })).toBe(3);
+    expect(await lock.isHeldByCurrentOwner({ owner: nested })).toBe(true);
+    for (const each of [hold, nested, third]) await each?.unlock();
+    expect(await twin.isLocked()).toBe(false);
+  },
+);
+
+row(
+  "a bare call inside a run of another lock is a stranger's [§3 bare-calls]",
+  async ({ lock, other, excluded }) => {
+    await other.run(async () => {
+      const hold = await lock.lock();
+      expect(await excluded.tryLock()).toBeNull();
+      expect(await lock.getHoldCount()).toBe(0);
+      expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+      await hold.unlock();
+    });
+  },
+);
+
+row(
+  "unlock() outside a scope never guesses, and names hold.unlock() and client.scope [§3 bare-unlock]",
+  async ({ lock, other }) => {
+    const refuses = async () => {
+      const error = await failure(lock.unlock());
+      expect(error).toMatchObject({ code: "NOT_OWNER", lockName: lock.name, name: "LockNotOwnerError" });
+      expect(error.message).toContain("hold.unlock()");
+      expect(error.message).toContain("client.scope");
+      return error.message;
+    };
+    await refuses();
+    const elsewhere = await other.lock();
+    const hold = await lock.lock();
+    await refuses();
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+    await elsewhere.unlock();
+    await lock.run(async (mine) => {
+      const bare = await lock.lock();
+      const text = await refuses();
+      expect(text).toContain("A run() gives its hold back by itself");
+      expect([mine.isHeld, bare.isHeld]).toEqual([true, true]);
+      await bare.unlock();
+    });
+  },
+);
+
+row(
+  "unlock() outside a scope tells of a bare hold of this client, as long as it is held [§3 bare-unlock]",
+  { kinds: SINGLE },
+  async ({ lock, other, pass }) => {
+    const told = async () => (await failure(lock.unlock())).message.includes("holds it by a bare lock()");
+    const elsewhere = await other.lock();
+    expect(await told()).toBe(false);
+    await elsewhere.unlock();
+    const brief = await lock.lock({ lease: 1_000 });
+    expect(await told()).toBe(true);
+    await pass(1_000);
+    expect([brief.isHeld, await told()]).toEqual([false, false]);
+    const hold = await lock.lock();
+    expect(await told()).toBe(true);
+    await hold.unlock();
+    expect(await told()).toBe(false);
+    expect(await lock.run(told)).toBe(false);
+  },
+);
+
+row(
+  "two lock objects of one client are one lock, and two names are two [§1 same-lock]",
+  async ({ kind, a, lock, other }) => {
+    await a.client.scope(async () => {
+      const first = await lock.lock();
+      const same = kind.make(a.clients, "job");
+      expect((await same.tryLock())?.ownerId).toBe(first.ownerId);
+      await other.lock();
+      expect([await lock.getHoldCount(), await other.getHoldCount()]).toEqual([2, 1]);
+      await same.unlock();
+      await same.unlock();
+      expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+      await other.unlock();
+    });
+  },
+);
+
+row.real(
+  "the same name through another client is somebody else's lock, also inside one scope [§1 same-lock]",
+  async ({ client, lock, rival, twin, excluded }) => {
+    await client.scope(async () => {
+      const mine = await lock.lock();
+      expect(await rival.tryLock()).toBeNull();
+      expect(await twin.isHeldByCurrentOwner()).toBe(false);
+      expect(await failure(twin.unlock())).toMatchObject({ code: "NOT_OWNER" });
+      expect(mine.isHeld).toBe(true);
+      await mine.unlock();
+      const theirs = await twin.lock();
+      expect(theirs.ownerId.split(":")[0]).not.toBe(mine.ownerId.split(":")[0]);
+      expect(await excluded.tryLock()).toBeNull();
+      await theirs.unlock();
+    });
+  },
+);
+
+row(
+  "the id of a hold is the client's, a lower-case UUID v4, and a number, as the server shows it [§3 bare-calls]",
+  async ({ kind, client, lock, view }) => {
+    const hold = await lock.lock();
+    expect(client.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(hold.ownerId).toMatch(new RegExp(`^${client.id}:\\d+$`));
+    expect(await view.hash()).toEqual(kind.fields(hold.ownerId, 1));
+    await hold.unlock();
+  },
+);
+
+row(
+  "each outermost acquisition has an id of its own, also after a loss, and nested ones share it [§2 wire-id-once]",
+  async ({ client, lock, other, view }) => {
+    const ids = new Set<string>();
+    await client.scope(async () => {
+      for (let i = 0; i < 20; i++) {
+        const hold = await lock.lock();
+        expect((await lock.lock()).ownerId).toBe(hold.ownerId);
+        ids.add(hold.ownerId);
+        await lock.unlock();
+        await hold.unlock();
+      }
+      const lost = await lock.lock();
+      ids.add(lost.ownerId);
+      await view.wipe();
+      await failure(lost.unlock());
+      const next = await lock.lock();
+      ids.add(next.ownerId);
+      await next.unlock();
+    });
+    const elsewhere = await other.lock();
+    ids.add(elsewhere.ownerId);
+    await elsewhere.unlock();
+    expect(ids.size).toBe(23);
+  },
+);
+
+row(
+  "a call acts for the Owner that it names, not for the scope around it [§3 owner-option]",
+  async ({ client, lock, excluded, twin }) => {
+    const owner = client.newOwner();
+    await client.scope(async () => {
+      const hold = await lock.lock({ owner });
+      expect(await excluded.tryLock()).toBeNull();
+      expect(await lock.isHeldByCurrentOwner()).toBe(false);
+      expect(await lock.isHeldByCurrentOwner({ owner })).toBe(true);
+      expect((await lock.tryLock(0, 5_000, { owner }))?.ownerId).toBe(hold.ownerId);
+      expect(await lock.getHoldCount({ owner })).toBe(2);
+      for (const stranger of [undefined, client.newOwner()])
+        expect(await failure(lock.unlock({ owner: stranger }))).toMatchObject({ code: "NOT_OWNER" });
+      await lock.unlock({ owner });
+      await lock.unlock({ owner });
+      expect(await failure(lock.unlock({ owner }))).toMatchObject({
+        code: "NOT_OWNER",
+        lockName: lock.name,
+      });
+    });
+    expect(await twin.isLocked()).toBe(false);
+  },
+);
+
+row("a Hold names its owner, also after its unlock [§3 owner-option]", async ({ lock }) => {
+  const hold = await lock.lock();
+  await hold.unlock();
+  const second = await lock.lock({ owner: hold });
+  const third = await lock.lock({ owner: hold });
+  expect(third.ownerId).toBe(second.ownerId);
+  expect(second.ownerId).not.toBe(hold.ownerId);
+  await lock.unlock({ owner: hold });
+  expect([second.isHeld, third.isHeld]).toEqual([true, false]);
+  await lock.unlock({ owner: second });
+  expect(second.isHeld).toBe(false);
+});
+
+row(
+  "the hold of a run names its owner for other locks, and inside other scopes [§3 owner-option]",
+  async ({ client, lock, other }) => {
+    await lock.run(async (hold) => {
+      const first = await other.lock({ owner: hold });
+      expect((await other.tryLock(0, 5_000, { owner: hold }))?.ownerId).toBe(first.ownerId);
+      await client.scope(async () => {
+        const nested = await lock.tryLock(0, undefined, { owner: hold });
+        expect(nested?.ownerId).toBe(hold.ownerId);
+        await nested?.unlock();
+      });
+      await other.unlock({ owner: first });
+      await other.unlock({ owner: first });
+    });
+  },
+);
+
+row(
+  "the scope of an Owner makes it the ambient one, as often as it is opened [§3 owner-option]",
+  async ({ client, lock }) => {
+    const owner = client.newOwner();
+    await owner.scope(async () => {
+      const first = await lock.lock();
+      const again = await owner.scope(() => lock.tryLock());
+      expect(again?.ownerId).toBe(first.ownerId);
+      expect(await lock.getHoldCount()).toBe(2);
+      await lock.unlock();
+    });
+    await lock.unlock({ owner });
+  },
+);
+
+row(
+  "a run with an owner re-enters that owner's hold, and makes it ambient for the function alone [§3 owner-option]",
+  async ({ client, lock, other }) => {
+    const owner = client.newOwner();
+    await client.scope(async () => {
+      const outer = await lock.lock({ owner });
+      const hold = await other.lock({ owner });
+      await lock.run(
+        async (mine) => {
+          expect(mine.ownerId).toBe(outer.ownerId);
+          expect((await other.tryLock())?.ownerId).toBe(hold.ownerId);
+          await other.unlock();
+          expect(await other.getHoldCount()).toBe(1);
+          const nested = await lock.tryLock();
+          expect(nested?.ownerId).toBe(mine.ownerId);
+          await lock.unlock();
+        },
+        { owner },
+      );
+      expect([outer.isHeld, await other.getHoldCount()]).toEqual([true, 0]);
+      await hold.unlock();
+      const seen = await lock.run((nested) => nested.ownerId, { owner: outer });
+      expect(seen).toBe(outer.ownerId);
+      await outer.unlock();
+    });
+  },
+);
+
+row(
+  "the run of a bare hold's owner is not stopped by that hold, and leaves it held [§3 owner-option]",
+  { kinds: [PLAIN] },
+  async ({ lock, server }) => {
+    const hold = await lock.lock();
+    server.took();
+    await lock.run(() => {}, { owner: hold });
+    expect(server.took()).toHaveLength(2);
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+  },
+);
+
+row("locks are made by a client, not by new [§6 arguments]", { kinds: [PLAIN] }, () => {
+  const text = "locks are made by a LockClient: client.getLock(name) and its like, not by new";
+  for (const made of [undefined, {}])
+    expect(() => new Lock(made as never, {} as never)).toThrow(new TypeError(text));
+});
