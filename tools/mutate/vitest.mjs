@@ -43,7 +43,6 @@ export const test = Object.assign(withTables(define), {
   /** A row that is ahead of the library shows nothing about it. */
   fails: () => {},
 });
-export const it = test;
 
 /** Nothing outlives a process. */
 export const afterAll = () => {};

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type IdRow, idsIn, KINDS, rowsOf, usesOf, wrongIds } from "../../../tools/fault/ids.mjs";
+import { SENTENCES } from "../../contract/sentences.js";
 import { ROOT } from "./pages.js";
 
 const VERSION = (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
@@ -44,6 +45,12 @@ test("the rows of faults and bugs are numbered without a gap and have what each 
 
 test.each(["fault", "bug"] as const)("each %s has a test, and each id in a title has a row", (kind) => {
   expect(wrongIds(KINDS[kind].rows(), usesOf(KINDS[kind]))).toEqual([]);
+});
+
+test("each sentence of the contract that a title names is there", () => {
+  const rows = KINDS.sentence.rows();
+  expect(rows.map(({ id }) => id)).toEqual(Object.keys(SENTENCES));
+  expect(wrongIds(rows, usesOf(KINDS.sentence)).filter((wrong) => !wrong.endsWith(": no test"))).toEqual([]);
 });
 
 test("docs/guarantees.md names no fault and no bug that has no row", () => {
