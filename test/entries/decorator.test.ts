@@ -12,6 +12,24 @@ const server = await forFile(startRedis());
 const client = await forFile(new LockClient(server.connect(), UNHURRIED));
 const TYPES = fileURLToPath(new URL("decorated-types.ts", import.meta.url));
 
+const OPTIONS: ts.CompilerOptions = {
+  target: ts.ScriptTarget.ES2022,
+  lib: ["lib.es2022.d.ts", "lib.esnext.disposable.d.ts"],
+  module: ts.ModuleKind.NodeNext,
+  types: ["node"],
+  strict: true,
+  skipLibCheck: true,
+  noEmit: true,
+};
+/** Reads each file once for both ways. */
+const HOST = ts.createCompilerHost(OPTIONS);
+const read = HOST.getSourceFile.bind(HOST);
+const files = new Map<string, ts.SourceFile | undefined>();
+HOST.getSourceFile = (name, ...how) => {
+  if (!files.has(name)) files.set(name, read(name, ...how));
+  return files.get(name);
+};
+
 async function compiled(experimentalDecorators: boolean): Promise<{ shopOf: typeof shopOf }> {
   const source = await readFile(new URL("decorated.ts", import.meta.url), "utf8");
   const { outputText } = ts.transpileModule(source, {
@@ -55,16 +73,7 @@ describe.each([
   test(
     "the compiler lets the function of the name stand above a method if it takes all that the method takes [B229] [B259]",
     () => {
-      const program = ts.createProgram([TYPES], {
-        target: ts.ScriptTarget.ES2022,
-        lib: ["lib.es2022.d.ts", "lib.esnext.disposable.d.ts"],
-        module: ts.ModuleKind.NodeNext,
-        types: ["node"],
-        strict: true,
-        skipLibCheck: true,
-        noEmit: true,
-        experimentalDecorators,
-      });
+      const program = ts.createProgram([TYPES], { ...OPTIONS, experimentalDecorators }, HOST);
       const told = program
         .getSemanticDiagnostics(program.getSourceFile(TYPES))
         .map(({ start, messageText }) => [start, ts.flattenDiagnosticMessageText(messageText, "\n")]);

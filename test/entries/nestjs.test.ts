@@ -6,11 +6,7 @@ import * as nestjs from "../../src/entries/nestjs.js";
 import { LockClient, LockLostError, LockTimeoutError } from "../../src/index.js";
 import { forFile, forTest, PATIENCE, startRedis, UNHURRIED, until } from "../support/index.js";
 // @ts-expect-error: plain JavaScript
-import * as apps from "./nest-app.mjs";
-// @ts-expect-error: plain JavaScript
-import * as messages from "./nest-messages.mjs";
-// @ts-expect-error: plain JavaScript
-import * as responses from "./nest-responses.mjs";
+import { configured, startExpress, startFastify, startGateway, startService, startShop } from "./nest.mjs";
 
 interface Shop {
   client: LockClient;
@@ -21,34 +17,30 @@ interface Started {
   shop: Shop;
   port: number;
 }
-type Sell = (client: LockClient) => Promise<unknown>;
-const { startShop, configured } = apps as {
-  startShop(lib: typeof nestjs, locks: object, sell: Sell): Promise<Started>;
-  configured(url: string): never;
-};
-
-interface Messages {
+interface Logging {
   /** The logged errors, each with the place that logged it. */
   errors: [where: string, error: unknown][];
+  close(): Promise<void>;
+}
+interface Messages extends Logging {
   ask(pattern: string): Promise<unknown>;
   tell(pattern: string): Promise<unknown>;
-  close(): Promise<void>;
 }
+type Sell = (client: LockClient) => Promise<unknown>;
 type StartMessages = (lib: typeof nestjs, locks: object) => Promise<Messages>;
-const { startService, startGateway } = messages as Record<"startService" | "startGateway", StartMessages>;
-
-interface Responding {
-  errors: [where: string, error: unknown][];
-  url: string;
-  close(): Promise<void>;
+type StartResponding = (lib: typeof nestjs, error: () => Error) => Promise<Logging & { url: string }>;
+interface Apps extends Record<"startService" | "startGateway", StartMessages> {
+  startShop(lib: typeof nestjs, locks: object, sell: Sell): Promise<Started>;
+  configured(url: string): never;
+  startExpress: StartResponding;
+  startFastify: StartResponding;
 }
-type StartResponding = (lib: typeof nestjs, error: () => Error) => Promise<Responding>;
-const { startExpress, startFastify } = responses as Record<"startExpress" | "startFastify", StartResponding>;
+const apps = { configured, startExpress, startFastify, startGateway, startService, startShop } as Apps;
 
 const server = await forFile(startRedis());
 
 async function start(locks: object, sell: Sell = async () => ({})): Promise<Started> {
-  const started = await startShop(nestjs, locks, sell);
+  const started = await apps.startShop(nestjs, locks, sell);
   onTestFinished(() => started.app.close());
   return started;
 }
@@ -93,7 +85,7 @@ test("applications in one process do not meet; the client ends with its applicat
   );
   const second = await start(
     nestjs.LockModule.forRootAsync({
-      imports: [configured(server.url)],
+      imports: [apps.configured(server.url)],
       inject: ["url"],
       useFactory: (url: string) => ({ redis: url, prefix: "two", ...UNHURRIED }),
     }),
@@ -144,7 +136,7 @@ async function startBehindRival(startMessages: StartMessages) {
 }
 
 test("the answer of a microservice to a lock in use is an error, and an event that meets one is told to the log [B104]", async () => {
-  const { ask, tell, errors, hold } = await startBehindRival(startService);
+  const { ask, tell, errors, hold } = await startBehindRival(apps.startService);
   const logged = ["RpcExceptionsHandler", expect.objectContaining({ code: "WAIT_TIMEOUT" })];
   await expect(ask("sell")).rejects.toEqual({ status: "error", message: "Internal server error" });
   expect(errors).toEqual([logged]);
@@ -156,7 +148,7 @@ test("the answer of a microservice to a lock in use is an error, and an event th
 });
 
 test("a gateway tells its client of a lock in use by an exception, and the log [B104]", async () => {
-  const { ask, errors, hold } = await startBehindRival(startGateway);
+  const { ask, errors, hold } = await startBehindRival(apps.startGateway);
   await expect(ask("sell")).rejects.toMatchObject({ status: 409, code: "WAIT_TIMEOUT", lockName: "stock" });
   expect(errors).toEqual([["LockExceptionFilter", expect.objectContaining({ code: "WAIT_TIMEOUT" })]]);
   await hold.unlock();
@@ -167,19 +159,19 @@ const lost = () => new LockLostError("stock", "expired", Date.now());
 const busy = () => new LockTimeoutError("stock", 0);
 
 test("the log gets an error that is answered with 500, and none that is a conflict [B179]", async () => {
-  const service = await startExpress(nestjs, lost);
+  const service = await apps.startExpress(nestjs, lost);
   onTestFinished(() => service.close());
   expect((await fetch(`${service.url}/before`)).status).toBe(500);
   expect(service.errors).toEqual([["LockExceptionFilter", expect.objectContaining({ code: "LOCK_LOST" })]]);
-  const conflicts = await startExpress(nestjs, busy);
+  const conflicts = await apps.startExpress(nestjs, busy);
   onTestFinished(() => conflicts.close());
   expect((await fetch(`${conflicts.url}/before`)).status).toBe(409);
   expect(conflicts.errors).toEqual([]);
 });
 
 test.each([
-  ["Express", startExpress],
-  ["Fastify", startFastify],
+  ["Express", apps.startExpress],
+  ["Fastify", apps.startFastify],
 ])(
   "on %s a response that has begun when a lock fails is ended, one that has ended stays as it is, and the log has the error [B179]",
   async (_what, launch) => {

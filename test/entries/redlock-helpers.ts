@@ -1,6 +1,6 @@
 /** What the tests of redlock's face share: Redlock objects with connections of their own, and the state of masters. */
 import { Redis as Redis5 } from "ioredis5";
-import { afterEach, expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { ExecutionError, Redlock, ResourceLockedError, type Settings } from "../../src/entries/redlock.js";
 import { type RedisServer, until } from "../support/index.js";
 
@@ -9,11 +9,6 @@ export const LONG = 600_000;
 /** A wait longer than any test; a poll would come too late. */
 export const PATIENT: Partial<Settings> = { retryCount: 1, retryDelay: LONG, retryJitter: 0 };
 export const ONCE: Partial<Settings> = { retryCount: 0 };
-
-const open: Redlock[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((redlock) => redlock.quit()));
-});
 
 /** A Redlock object with its own connections, as in another process; ended after the test. */
 export function newRedlock(
@@ -25,7 +20,7 @@ export function newRedlock(
     version === 5 ? new Redis5(server.port).on("error", () => {}) : server.connect(),
   );
   const redlock = new Redlock(connections, settings);
-  open.push(redlock);
+  onTestFinished(() => redlock.quit());
   return redlock;
 }
 
