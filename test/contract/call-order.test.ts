@@ -1,0 +1,242 @@
+/** Contract section 3, last sentence: calls of one owner on one lock count in call order, and none waits for another's answer. */
+import { expect } from "vitest";
+import type { Hold } from "../../src/index.js";
+import { deferred, EXCLUSIVE, failure, row, watch } from "../support/place/index.js";
+
+row.real(
+  "a second lock() while the first still waits re-enters as soon as one of them is granted [§3 second-while-first-waits]",
+  async ({ client, lock, rival, twin, pass }) => {
+    const theirs = await rival.lock();
+    await client.scope(async () => {
+      const calls = [watch(lock.lock()), watch(lock.lock()), watch(lock.tryLock(60_000))];
+      const run = watch(lock.run((hold) => hold.ownerId));
+      await pass(50);
+      expect([...calls, run].map(({ state }) => state)).toEqual(Array(4).fill("pending"));
+      await theirs.unlock();
+      await pass(200);
+      const holds = (await Promise.all(calls.map(({ promise }) => promise))) as Hold[];
+      const ids = [...holds.map(({ ownerId }) => ownerId), await run.promise];
+      expect(new Set(ids).size).toBe(1);
+      expect(await lock.getHoldCount()).toBe(3);
+      for (const _ of holds) await lock.unlock();
+    });
+    expect(await twin.isLocked()).toBe(false);
+  },
+);
+
+row(
+  "a second lock() is granted though those before it gave up [§3 second-while-first-waits]",
+  async ({ client, lock, rival, pass, settle }) => {
+    const theirs = await rival.lock();
+    await client.scope(async () => {
+      const controller = new AbortController();
+      const first = watch(lock.lock({ signal: controller.signal }));
+      const late = watch(lock.lock({ wait: 250 }));
+      const second = watch(lock.lock());
+      await settle();
+      controller.abort("enough");
+      await pass(250);
+      expect([first.outcome, late.outcome, second.outcome]).toEqual(["enough", "WAIT_TIMEOUT", "pending"]);
+      await theirs.unlock();
+      await pass(100);
+      expect(second.value?.isHeld).toBe(true);
+      expect(await lock.getHoldCount()).toBe(1);
+      await lock.unlock();
+    });
+  },
+);
+
+for (const kept of ["requests", "replies"] as const)
+  row(
+    `a tryLock() is granted though the call before it gave up with its ${kept} on the way [§3 second-while-first-waits] [B87]`,
+    async ({ a, client, lock, settle }) => {
+      await client.scope(async () => {
+        const controller = new AbortController();
+        a.keep(kept);
+        const first = watch(lock.lock({ signal: controller.signal }));
+        await settle();
+        controller.abort("enough");
+        const second = watch(lock.tryLock());
+        await settle();
+        await a.letGo();
+        expect(first.outcome).toBe("enough");
+        expect(second.value?.isHeld).toBe(true);
+        expect(await lock.getHoldCount()).toBe(1);
+        await lock.unlock();
+      });
+    },
+  );
+
+row(
+  "a tryLock() on its way together with a lock() of its owner is never refused by it [§3 call-order]",
+  async ({ a, client, lock, settle }) => {
+    await client.scope(async () => {
+      a.keep("replies");
+      const calls = [watch(lock.lock()), watch(lock.tryLock()), watch(lock.tryLock())];
+      await settle();
+      // One reply after the other, so that a refusal by the owner's own grant comes before or after that grant.
+      for (let i = 0; i < 20; i++) await a.letOneGo();
+      await a.letGo();
+      await settle();
+      expect(calls.map(({ value }) => value?.isHeld)).toEqual([true, true, true]);
+      expect(new Set(calls.map(({ value }) => value?.ownerId)).size).toBe(1);
+      for (const _ of calls) await lock.unlock();
+    });
+  },
+);
+
+row(
+  "commands of an owner go out at once, whatever answers are still on the way [§3 call-order]",
+  { isAhead: true },
+  async ({ a, client, lock, settle, server }) => {
+    await client.scope(async () => {
+      const hold = await lock.lock();
+      server.took();
+      a.keep("replies");
+      const extending = watch(hold.extend(60_000));
+      await settle();
+      const afterOne = server.took().length;
+      const nested = watch(lock.lock());
+      const released = watch(hold.unlock());
+      await settle();
+      const afterThree = server.took().length;
+      await a.letGo();
+      await settle();
+      expect([extending.state, nested.state, released.state]).toEqual(["resolved", "resolved", "resolved"]);
+      await lock.unlock();
+      expect(afterThree).toBe(2 * afterOne);
+    });
+  },
+);
+
+row.real(
+  "a lock() called after the last unlock() is a new acquisition, whatever is awaited [§3 lock-after-last-unlock]",
+  async ({ client, lock, twin }) => {
+    await client.scope(async () => {
+      const first = await lock.lock();
+      const unlocking = first.unlock();
+      const second = await lock.lock();
+      await unlocking;
+      expect(second.ownerId).not.toBe(first.ownerId);
+      expect(await lock.getHoldCount()).toBe(1);
+      const nested = await lock.lock();
+      const both = [lock.unlock(), lock.unlock()];
+      const third = await lock.lock();
+      await Promise.all(both);
+      expect(nested.ownerId).toBe(second.ownerId);
+      expect(third.ownerId).not.toBe(second.ownerId);
+      await lock.unlock();
+    });
+    expect(await twin.isLocked()).toBe(false);
+  },
+);
+
+row(
+  "a lock() called while the reply to the last unlock() is on its way is granted anew [§3 lock-after-last-unlock]",
+  async ({ a, client, lock, settle }) => {
+    await client.scope(async () => {
+      const first = await lock.lock();
+      a.keep("replies");
+      const unlocking = watch(first.unlock());
+      const second = watch(lock.lock());
+      const third = watch(lock.tryLock());
+      await settle();
+      await a.letGo();
+      await settle();
+      expect([unlocking.state, second.state, third.state]).toEqual(["resolved", "resolved", "resolved"]);
+      expect(third.value?.ownerId).toBe(second.value?.ownerId);
+      expect(second.value?.ownerId).not.toBe(first.ownerId);
+      await lock.unlock();
+      await lock.unlock();
+    });
+  },
+);
+
+row(
+  "a rival that waits may come between the last unlock() and the lock() after it [§3 lock-after-last-unlock]",
+  async ({ client, lock, rival, pass, settle }) => {
+    await client.scope(async () => {
+      const first = await lock.lock();
+      const theirs = watch(rival.lock());
+      await settle();
+      const unlocking = first.unlock();
+      const second = watch(lock.lock());
+      await unlocking;
+      for (let i = 0; i < 3; i++) {
+        await pass(4_000);
+        for (const { value } of [theirs, second]) if (value?.isHeld) await value.unlock();
+      }
+      expect([theirs.state, second.state]).toEqual(["resolved", "resolved"]);
+    });
+  },
+);
+
+row.real(
+  "an unlock() while nested calls are on their way leaves the lock to them [§3 unlock-during-nested]",
+  async ({ client, lock, twin }) => {
+    const lost: unknown[] = [];
+    client.on("lost", (event) => lost.push(event));
+    await client.scope(async () => {
+      const first = await lock.lock();
+      const calls = Array.from({ length: 10 }, () => lock.lock());
+      const unlocking = first.unlock();
+      const holds = await Promise.all(calls);
+      await unlocking;
+      expect(new Set([first, ...holds].map(({ ownerId }) => ownerId)).size).toBe(1);
+      expect(holds.every(({ isHeld }) => isHeld)).toBe(true);
+      expect(await lock.getHoldCount()).toBe(10);
+      await Promise.all(holds.map((hold) => hold.unlock()));
+    });
+    expect(await twin.isLocked()).toBe(false);
+    expect(lost).toEqual([]);
+  },
+);
+
+row(
+  "a nested call behind an extend() re-enters though unlock() follows at once [§3 unlock-during-nested]",
+  async ({ client, lock, rival }) => {
+    await client.scope(async () => {
+      const first = await lock.lock();
+      const extending = first.extend(60_000);
+      const nesting = lock.lock();
+      const unlocking = first.unlock();
+      const [nested] = await Promise.all([nesting, unlocking, extending.catch(() => {})]);
+      expect(nested.ownerId).toBe(first.ownerId);
+      expect(nested.isHeld).toBe(true);
+      expect(await rival.tryLock()).toBeNull();
+      await nested.unlock();
+    });
+  },
+);
+
+row(
+  "an unlock() goes through while a run of its owner waits for its turn [§3 call-order]",
+  { kinds: EXCLUSIVE },
+  async ({ client, lock, settle }) => {
+    await client.scope(async () => {
+      const end = deferred();
+      const run = watch(lock.run(() => end.promise));
+      await settle();
+      const sibling = watch(lock.run(() => {}));
+      const bare = await lock.lock();
+      await lock.unlock();
+      expect([bare.isHeld, sibling.state]).toEqual([false, "pending"]);
+      end.resolve();
+      await settle();
+      expect([run.state, sibling.state]).toEqual(["resolved", "resolved"]);
+    });
+  },
+);
+
+row(
+  "an unlock() goes through while other owners of the process wait in a queue [§3 call-order]",
+  async ({ lock, excluded, pass, settle }) => {
+    const hold = await lock.lock();
+    const waiters = Array.from({ length: 5 }, () => watch(excluded.run((mine) => mine.ownerId)));
+    await settle();
+    await hold.unlock();
+    await pass(1_000);
+    expect(new Set(waiters.map(({ outcome }) => outcome)).size).toBe(5);
+    expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
+  },
+);
