@@ -40,15 +40,16 @@ test("a page without an entry, and an entry without a page, are noticed", () => 
 });
 
 test("links of the repository lead to pages of the site, or to files that it brings along", () => {
-  const fenced = { page: `${GENERATED}/examples/fenced-write.md` };
-  expect(targetOf("docs/guide.md", "../bench/README.md")).toEqual({ page: "bench/README.md" });
-  expect(targetOf("docs/guide.md", "../examples/fenced-write")).toEqual(fenced);
-  expect(targetOf("examples/README.md", "fenced-write/main.mjs")).toEqual(fenced);
-  expect(targetOf("examples/README.md", "await-using.ts")).toEqual({
-    page: `${GENERATED}/examples/await-using.md`,
-  });
-  expect(targetOf("docs/otel.md", "grafana-dashboard.json")).toEqual({ file: "docs/grafana-dashboard.json" });
-  expect(targetOf("README.md", "docs/adr")).toEqual({ page: expect.stringMatching(/^docs\/adr\/0001-/) });
+  const page = (name: string) => ({ page: `${GENERATED}/examples/${name}.md` });
+  const rows: [from: string, link: string, target: object][] = [
+    ["docs/guide.md", "../bench/README.md", { page: "bench/README.md" }],
+    ["docs/guide.md", "../examples/fenced-write", page("fenced-write")],
+    ["examples/README.md", "fenced-write/main.mjs", page("fenced-write")],
+    ["examples/README.md", "await-using.ts", page("await-using")],
+    ["docs/otel.md", "grafana-dashboard.json", { file: "docs/grafana-dashboard.json" }],
+    ["README.md", "docs/adr", { page: expect.stringMatching(/^docs\/adr\/0001-/) }],
+  ];
+  for (const [from, link, target] of rows) expect(targetOf(from, link)).toEqual(target);
 });
 
 let site: string | undefined;

@@ -117,11 +117,8 @@ function mayFail({ symbol, owner }: Declared): boolean {
   return isAsync || signature.getParameters()[0]?.name === "name";
 }
 
-test("there is something to look at", () => {
-  expect(ALL.length).toBeGreaterThan(350);
-});
-
 test("every exported name and every public member says what it is", () => {
+  expect(ALL.length).toBeGreaterThan(350);
   expect(ALL.filter((each) => textOf(each) === "").map(({ name }) => name)).toEqual([]);
 });
 

@@ -59,18 +59,19 @@ void main();
 `;
 
 /** Nest 12 is an ES module, the others are CommonJS. */
-const tsconfig = (isEsm: boolean): object => ({
-  compilerOptions: {
-    module: isEsm ? "nodenext" : "commonjs",
+const tsconfig = (isEsm: boolean): string => {
+  const module = isEsm ? "nodenext" : "commonjs";
+  const decorators = { experimentalDecorators: true, emitDecoratorMetadata: true };
+  const compilerOptions = {
+    module,
     target: "es2021",
     outDir: "out",
-    experimentalDecorators: true,
-    emitDecoratorMetadata: true,
+    ...decorators,
     strict: true,
     skipLibCheck: true,
-  },
-  files: ["shop.ts"],
-});
+  };
+  return JSON.stringify({ compilerOptions, files: ["shop.ts"] });
+};
 
 const CROWD = `const { fork } = require("node:child_process");
 const { once } = require("node:events");
@@ -89,11 +90,8 @@ async function main() {
   const redis = new Redis(url);
   await redis.set("left", 30);
   const shops = await Promise.all([start(), start()]);
-  const post = (n, path = "") =>
-    fetch("http://127.0.0.1:" + shops[n % 2].port + "/" + path, { method: "POST", headers: { connection: "close" } });
-  const sell = async (n) => (await (await post(n)).json()).sold;
-
-  const sales = await Promise.all(Array.from({ length: 40 }, (_, n) => sell(n)));
+  const post = (n, path = "") => fetch("http://127.0.0.1:" + shops[n % 2].port + "/" + path, { method: "POST" });
+  const sales = await Promise.all(Array.from({ length: 40 }, async (_, n) => (await (await post(n)).json()).sold));
   console.log(sales.filter(Boolean).length, "sold,", await redis.get("left"), "left");
 
   const rival = LockClient.connect(url);
@@ -130,7 +128,7 @@ const ofVersion = (version: string, type: NonNullable<Row["type"]> = "commonjs")
   },
   files: {
     "shop.ts": SHOP,
-    "tsconfig.json": JSON.stringify(tsconfig(type === "module")),
+    "tsconfig.json": tsconfig(type === "module"),
     "crowd.cjs": CROWD,
   },
   commands: [
