@@ -37,14 +37,14 @@ const isModern = hasFeaturesOf(await findRedis(), "7.0.0");
 
 export type Form = "modern" | "legacy";
 
-/** The forms of a script whose texts differ, as far as this server runs them. */
-export function forms(script: { readonly modern: ScriptText; readonly legacy: ScriptText }): Form[] {
-  if (!isModern) return ["legacy"];
-  return script.modern.text === script.legacy.text ? ["modern"] : ["modern", "legacy"];
-}
+/** The form for this server. The other one, if it runs that too, differs by its first line, which has flags. */
+export const FORM: Form = isModern ? "modern" : "legacy";
 
-/** The commands by which this server can publish a release. */
-export const publishers: Message["command"][] = isModern ? ["PUBLISH", "SPUBLISH"] : ["PUBLISH"];
+/** The forms that this server runs. */
+export const FORMS: readonly Form[] = isModern ? ["modern", "legacy"] : ["legacy"];
+
+/** Whether this server publishes within a slot. */
+export const isSharded: boolean = isModern;
 
 /** The expected or found state of a key; `ttl` -1: no TTL. */
 export interface State {
@@ -117,10 +117,10 @@ export const announced = (payload: string): Announcement[] => [{ channel: CHANNE
 
 export type Run<K, A> = (keys: K, args: A) => Promise<unknown>;
 
-/** A server for the tests of one file; `channels`: further channels on which messages are heard. */
-export async function useBench(...channels: string[]): Promise<Bench> {
+/** A server for the tests of one file. */
+export async function useBench(): Promise<Bench> {
   const bench = await forFile(new Bench(await startRedis()));
-  await bench.subscribe([CHANNEL, ...channels]);
+  await bench.listen();
   return bench;
 }
 
@@ -140,7 +140,7 @@ export class Bench {
     this.#subscriber = server.connect();
   }
 
-  async subscribe(channels: readonly string[]): Promise<void> {
+  async listen(): Promise<void> {
     const hear = (command: Message["command"]) => (channel: string, payload: string) => {
       this.#messages.push({ command, channel, payload });
     };
@@ -149,7 +149,11 @@ export class Bench {
     );
     this.#subscriber.on("smessage", hear("SPUBLISH"));
     await this.#subscriber.psubscribe("*");
-    if (isModern) await this.#subscriber.ssubscribe(...channels);
+  }
+
+  /** From now on messages within a slot are heard on these channels, too. */
+  async listenTo(channels: readonly string[]): Promise<void> {
+    await this.#subscriber.ssubscribe(...channels);
   }
 
   /** Makes these keys, and no others, the state of the server. */
@@ -240,8 +244,8 @@ export class Bench {
   /** A function that runs a script: by EVALSHA, or by EVAL if the server does not know the script. */
   runner<K extends KeyValues, A extends ArgumentValues>(
     script: Script<K, A>,
-    form: Form,
     redis: Redis = this.redis,
+    form: Form = FORM,
   ): Run<K, A> {
     return async (keys, args) => {
       const { text: lua, sha1 } = scriptText(script, form);
@@ -253,6 +257,15 @@ export class Bench {
         return await redis.eval(lua, ...rest);
       }
     };
+  }
+
+  /** How often the server runs each command during `fn`. */
+  async commandsOf(fn: () => Promise<unknown>): Promise<Map<string, number>> {
+    await this.redis.config("RESETSTAT");
+    await fn();
+    const stats = await this.redis.info("commandstats");
+    const calls = [...stats.matchAll(/cmdstat_(\w+):calls=(\d+)/g)];
+    return new Map(calls.map(([, name = "", count]) => [name, Number(count)] as const));
   }
 
   /** Runs `fn` while the server has no memory left. */

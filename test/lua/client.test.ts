@@ -1,6 +1,6 @@
 /** The presence that clients publish. */
 import { clientDescribe, clientEnlist, clientTell } from "../../src/scripts/generated.js";
-import { held, later, type Scores, type States, scored, useBench } from "./bench.js";
+import { held, later, MOST, type Scores, type States, scored, useBench } from "./bench.js";
 import { each, scriptTable } from "./table.js";
 
 const CLIENT = "holdfast_client:{a}";
@@ -31,14 +31,11 @@ const enlisting = (beside: States) => ({
     after: { ...beside, ...index({ a: later(60_000), b: 9_000 }, 60_000) },
   },
 });
-const TELLS = "del hset pexpire";
-const ENLISTS = "time zremrangebyscore zadd pttl";
 
 scriptTable(bench, clientTell, {
   keys: { client: CLIENT, index: INDEX },
   args: { id: "a", ttl: 60_000, ...fields },
   rows: { ...telling((ttl) => index({ a: later(ttl) }, ttl)), ...enlisting(told(60_000)) },
-  rights: { "a new client": { commands: `${TELLS} ${ENLISTS}` } },
   endless: /^holdfast_client/,
 });
 
@@ -46,14 +43,13 @@ scriptTable(bench, clientDescribe, {
   keys: { client: CLIENT },
   args: { ttl: 60_000, ...fields },
   rows: telling(() => ({})),
-  rights: { "a new client": { commands: TELLS } },
   endless: /^holdfast_client/,
 });
 
 scriptTable(bench, clientEnlist, {
   keys: { index: INDEX },
   args: { id: "a", ttl: 60_000 },
+  largest: { args: { ttl: MOST }, reply: 1, after: index({ a: later(MOST) }, MOST) },
   rows: enlisting({}),
-  rights: { "a new client": { commands: ENLISTS } },
   endless: /^holdfast_client/,
 });

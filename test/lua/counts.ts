@@ -39,7 +39,7 @@ export function answered(word: number): unknown {
   return [word, expect.toSatisfy((seconds: number) => Math.abs(Date.now() / 1_000 - seconds) < 60)];
 }
 
-export const NO_NUMBER: unknown = refusal("not an integer");
+const NO_NUMBER: unknown = refusal("not an integer");
 
 /** Data that is no number, and Redis' error for it. */
 export const OTHER_DATA: Readonly<Record<string, readonly [state: State, refusal: unknown]>> = {

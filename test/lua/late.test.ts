@@ -1,5 +1,5 @@
 /** Calls that must not run after their marker may have expired; the server's clock decides that. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   counterTrySet,
   latchCountDown,
@@ -7,55 +7,42 @@ import {
   permitsUpdate,
   semaphoreRelease,
 } from "../../src/scripts/generated.js";
-import { forms, useBench } from "./bench.js";
-import { answered, MARKER, MARKER_TTL, marked, NUMBER, PERMIT_CHANNEL } from "./counts.js";
+import { useBench } from "./bench.js";
+import { answered, LEASES, MARKER, MARKER_TTL, marked, NUMBER, PERMIT_CHANNEL } from "./counts.js";
 
 const bench = await useBench();
-const LEASES = `{${NUMBER}}:timeout`;
-const ID = "0123456789abcdef0123456789abcdef";
 
-const common = { markerTtl: MARKER_TTL, publish: "PUBLISH" };
-const permitKeys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER };
+const keys = {
+  number: NUMBER,
+  count: NUMBER,
+  permits: NUMBER,
+  leases: LEASES,
+  channel: PERMIT_CHANNEL,
+  marker: MARKER,
+};
+const args = {
+  markerTtl: MARKER_TTL,
+  publish: "PUBLISH",
+  count: 3,
+  message: "3",
+  call: 1,
+  lease: 1_000,
+  id: "0123456789abcdef0123456789abcdef",
+};
+const calls = [counterTrySet, semaphoreRelease, latchCountDown, permitsSet, permitsUpdate] as const;
 
-const calls = [
-  {
-    script: counterTrySet,
-    keys: { number: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },
-    args: { ...common, count: 3, message: "3" },
-  },
-  {
-    script: semaphoreRelease,
-    keys: { permits: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },
-    args: { ...common, count: 3, message: "" },
-  },
-  { script: latchCountDown, keys: { count: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER }, args: common },
-  { script: permitsSet, keys: permitKeys, args: { ...common, count: 3, call: 1 } },
-  { script: permitsUpdate, keys: permitKeys, args: { ...common, id: ID, lease: 1_000, call: 1 } },
-] as const;
-
-const named = calls.flatMap((call) =>
-  forms(call.script as never).map((form) => ({ name: call.script.name, call, form })),
-);
-
-describe.each(named)("$name, $form", ({ call: { script, keys, args }, form }) => {
-  const run = (latest: number) =>
-    bench.runner(script as never, form)(keys as never, { ...args, latest } as never);
-
-  test("too late, nothing is done or told [B3]", async () => {
+test.each(calls.map((script) => [script.name, script] as const))(
+  "%s runs in time only, and a copy gets the remembered answer at any time [B3]",
+  async (_, script) => {
+    const run = (latest: number) =>
+      bench.runner(script as never)(keys as never, { ...args, latest } as never);
     await bench.put({});
     expect(await run(Date.now() - 2_000)).toEqual(answered(-1));
     await bench.expect({});
     expect(await bench.heard()).toEqual([]);
-  });
-
-  test("in time it is run", async () => {
-    await bench.put({});
     expect(await run(Date.now() + 20_000)).toEqual(answered(script === permitsUpdate ? 0 : 1));
-  });
-
-  test("an answer that is remembered is given at any time", async () => {
     await bench.put({ [MARKER]: marked(1) });
     expect(await run(Date.now() - 2_000)).toEqual(answered(1));
     await bench.expect({ [MARKER]: marked(1) });
-  });
-});
+  },
+);

@@ -1,7 +1,8 @@
 /**
  * Tests of a script by a table. A row has the keys on the server, the call, and its outcome: the reply, all keys and
  * all messages. Each call is made twice, because a command may reach the server twice: unless the row says otherwise,
- * the second call has the same reply, changes nothing and sends no message.
+ * the second call has the same reply, changes nothing and sends no message. What holds for every script is tried on
+ * the rows of each: a server without memory, users without a right, the largest numbers, the text for old servers.
  */
 import { describe, expect, test } from "vitest";
 import type { AnyScript, ArgumentValues, KeyValues, Script } from "../../src/scripts/script.js";
@@ -9,10 +10,15 @@ import {
   type Announcement,
   type Bench,
   FORBIDDEN,
+  FORM,
+  FORMS,
   type Form,
-  forms,
+  isSharded,
+  later,
   type Message,
-  publishers,
+  MOST,
+  Scores,
+  type Seen,
   type States,
 } from "./bench.js";
 
@@ -21,36 +27,24 @@ export interface Outcome {
   readonly reply: unknown;
   /** All keys after the call. Default: as before. */
   readonly after?: States;
-  /** The messages, for each way to publish if `publish` is an argument. Default: none. */
+  /** The messages. Default: none. */
   readonly heard?: readonly Announcement[];
 }
 
-interface Call<K, A> {
+export interface Row<K, A> extends Outcome {
   /** All keys before the call. Default: none. */
   readonly given?: States;
   /** The keys and arguments that differ from those of the table. */
   readonly keys?: Partial<K>;
   readonly args?: Partial<A>;
-}
-
-export interface Row<K, A> extends Call<K, A>, Outcome {
   /** The outcome of the second call, as far as it differs. */
   readonly again?: Partial<Outcome>;
-  /** The outcome is the same without memory; and, except for messages, for a user who may use no channel. */
-  readonly even?: readonly ("out of memory" | "mute")[];
-  /** The server has no memory left. */
-  readonly outOfMemory?: true;
+  /** The reply counts who has heard of it, so that it is another one for a user who may use no channel. */
+  readonly counts?: true;
+  /** It needs no memory, in either form. */
+  readonly thrifty?: true;
   /** The command that the user lacks; `announce`: all channels. */
   readonly mayNot?: string;
-}
-
-/** A call whose user lacks a command: it is refused, and leaves no key without a TTL. */
-export interface Right<K, A> extends Call<K, A> {
-  /** The commands that are tested, one at a time. */
-  readonly commands: string;
-  /** All keys after the call, if they are known. */
-  readonly after?: States;
-  readonly heard?: readonly Announcement[];
 }
 
 export interface Table<K, A> {
@@ -58,12 +52,13 @@ export interface Table<K, A> {
   readonly args: A;
   /** The outcome of the second call in rows without `again`, as far as it differs. */
   readonly again?: Partial<Outcome>;
-  /** The rows, by what they show. */
+  /** The rows, by what they show. The first one is tried with the largest numbers, too, unless `largest` stands for it. */
   readonly rows: Readonly<Record<string, Row<K, A>>>;
-  /** The situations in which a user lacks a command. */
-  readonly rights?: Readonly<Record<string, Right<K, A>>>;
+  readonly largest?: Row<K, A>;
   /** Keys that have no TTL by nature. */
   readonly endless?: RegExp;
+  /** Commands whose refusal the script takes for an answer. */
+  readonly tolerates?: string;
 }
 
 /** Keys that Redisson, too, keeps without TTL: fencing counters, and the queue of a fair lock that has waiters. */
@@ -75,7 +70,6 @@ export function refusal(message: string | RegExp): unknown {
 }
 
 export const WRONGTYPE: unknown = refusal("WRONGTYPE");
-export const OUT_OF_MEMORY: unknown = refusal("OOM");
 
 /** A row for each case, whose name replaces `%s` in the title. */
 export function each<const T, const R>(
@@ -93,101 +87,207 @@ export function scriptTable<K extends KeyValues, A extends ArgumentValues>(
   script: Script<K, A>,
   table: NoInfer<Table<K, A>>,
 ): void {
-  describe.each(forms(script))(`${script.name}, %s`, (form) => {
-    for (const [title, row] of Object.entries(table.rows).flatMap(withHardships)) {
-      for (const publish of publishersOf(script, row)) {
-        const name = publish === "PUBLISH" ? title : `${title}, by ${publish}`;
-        test(name, () => play(bench, { script, form, table, row, publish }));
-      }
+  const play = (row: Row<K, A>) => new Play(bench, script, table, row);
+  const rows = Object.values(table.rows) as [Row<K, A>, ...Row<K, A>[]];
+  const branches = branchesOf(rows.filter((row) => !row.mayNot && !isRefusal(row.reply)).map(play));
+  const loud = rows.filter(({ heard = [], mayNot }) => heard.length > 0 && !mayNot);
+  const [first] = rows;
+
+  describe(script.name, () => {
+    for (const [title, row] of Object.entries(table.rows)) test(title, () => play(row).twice());
+    test("whoever lacks a command is told so, and no key is left without an end", async () => {
+      for (const [branch, commands] of await branches()) await branch.withoutEachOf(commands);
+    });
+    test("without memory all of it is done, or nothing", async () => {
+      for (const form of FORMS) for (const [branch] of await branches()) await branch.withoutMemory(form);
+    });
+    const [announcing] = loud;
+    if (announcing) {
+      test("whoever may not announce does everything else", async () => {
+        for (const row of loud.filter(({ counts }) => !counts)) await play(muted(row)).twice();
+      });
+      if (isSharded && "publish" in script.args)
+        test("the command by which to announce is an argument", () => play(announcing).inOneSlot());
     }
-    for (const [situation, right] of Object.entries(table.rights ?? {})) {
-      for (const command of right.commands.split(" ")) {
-        test(`who may not ${command} is told so: ${situation}`, () =>
-          playWithout(command, bench, { script, form, table, row: right, publish: "PUBLISH" }));
-      }
-    }
+    for (const form of FORMS)
+      if (form !== FORM) test(`the ${form} text does the same`, () => play(first).once(form, { form }));
+    const largest = table.largest ?? withLargest(script, table, first);
+    if (largest) test("the largest numbers survive as text", () => play(largest).twice());
   });
 }
 
-function withHardships<K, A>([title, row]: [string, Row<K, A>]): [string, Row<K, A>][] {
-  const { even = [] } = row;
-  const rows: [string, Row<K, A>][] = [[title, row]];
-  if (even.includes("out of memory"))
-    rows.push([`${title}, even out of memory`, { ...row, outOfMemory: true }]);
-  if (even.includes("mute")) {
-    const again = { ...row.again, heard: [] };
-    rows.push([`${title}, even mute`, { ...row, mayNot: "announce", heard: [], again }]);
+function isRefusal(reply: unknown): boolean {
+  return typeof reply === "object" && reply !== null && "error" in reply;
+}
+
+/** The row for a user who may use no channel. */
+function muted<K, A>(row: Row<K, A>): Row<K, A> {
+  return { ...row, mayNot: "announce", heard: [], again: { ...row.again, heard: [] } };
+}
+
+/** The row with the largest time in the place of each that is an argument. */
+function withLargest<K, A>(script: AnyScript, table: Table<K, A>, row: Row<K, A>): Row<K, A> | undefined {
+  const args = { ...table.args, ...row.args } as ArgumentValues;
+  const times = Object.entries(script.args).filter(([, type]) => type.startsWith("ms"));
+  if (times.length === 0) return undefined;
+  const given = new Set(times.flatMap(([name]) => args[name] as number | number[]));
+  const raised = (ms: number) => (given.has(ms) ? MOST : ms);
+  const most = ([name]: [string, string]) => [
+    name,
+    typeof args[name] === "number" ? MOST : (args[name] as number[]).map(() => MOST),
+  ];
+  const after = Object.entries(row.after ?? {}).map(([key, { value, ttl }]) => {
+    if (!(value instanceof Scores)) return [key, { value, ttl: raised(ttl) }];
+    const members = Object.entries(value.members).map(([member, at]) => [
+      member,
+      typeof at === "object" && "later" in at ? later(raised(at.later)) : at,
+    ]);
+    return [key, { value: new Scores(Object.fromEntries(members)), ttl: raised(ttl) }];
+  });
+  return {
+    ...row,
+    args: { ...row.args, ...Object.fromEntries(times.map(most)) },
+    after: Object.fromEntries(after),
+  };
+}
+
+type Commands = readonly string[];
+
+/** A script that runs more commands than this is not run again without each of them. */
+const FEW = 100;
+
+/** Of rows that make a script run the same commands the first, with those that users may lack; and the thrifty ones. */
+function branchesOf<K extends KeyValues, A extends ArgumentValues>(
+  plays: readonly Play<K, A>[],
+): () => Promise<readonly (readonly [Play<K, A>, Commands])[]> {
+  let found: Promise<readonly (readonly [Play<K, A>, Commands])[]> | undefined;
+  const find = async () => {
+    const branches = new Map<string, readonly [Play<K, A>, Commands]>();
+    for (const [i, play] of plays.entries()) {
+      const calls = await play.commands();
+      const isLong = [...calls.values()].reduce((sum, count) => sum + count, 0) > FEW;
+      const commands = isLong ? [] : [...calls.keys()].sort();
+      const key = commands.join(" ");
+      if (!branches.has(key)) branches.set(key, [play, commands]);
+      else if (play.isThrifty) branches.set(`${i}`, [play, []]);
+    }
+    return [...branches.values()];
+  };
+  return () => {
+    found ??= find();
+    return found;
+  };
+}
+
+interface Way {
+  readonly form?: Form;
+  readonly mayNot?: string | undefined;
+  readonly outOfMemory?: boolean;
+  readonly publish?: Message["command"];
+}
+
+/** A row that is played. */
+class Play<K extends KeyValues, A extends ArgumentValues> {
+  readonly #bench: Bench;
+  readonly #script: Script<K, A>;
+  readonly #table: Table<K, A>;
+  readonly #row: Row<K, A>;
+
+  constructor(bench: Bench, script: Script<K, A>, table: Table<K, A>, row: Row<K, A>) {
+    this.#bench = bench;
+    this.#script = script;
+    this.#table = table;
+    this.#row = row;
   }
-  return rows;
-}
 
-function publishersOf(script: AnyScript, { heard = [], again }: Row<unknown, unknown>): Message["command"][] {
-  const announces = heard.length > 0 || (again?.heard ?? []).length > 0;
-  return announces && "publish" in script.args ? publishers : ["PUBLISH"];
-}
+  get isThrifty(): boolean {
+    return this.#row.thrifty === true;
+  }
 
-interface Play<K, A, R extends Call<K, A>> {
-  readonly script: Script<K & KeyValues, A & ArgumentValues>;
-  readonly form: Form;
-  readonly table: Table<K, A>;
-  readonly row: R;
-  readonly publish: Message["command"];
-}
+  async twice(): Promise<void> {
+    await this.once("at first");
+    this.#expect(await this.#look(await this.#call()), this.#outcome("again"), "sent again");
+  }
 
-async function play<K, A>(bench: Bench, playing: Play<K, A, Row<K, A>>): Promise<void> {
-  const { row, table, publish } = playing;
-  await bench.put(row.given ?? {});
-  const first = { after: row.given ?? {}, heard: [], ...row };
-  await expectOutcome(bench, await callOnce(bench, playing), first, publish);
-  const second = { ...first, heard: [], ...table.again, ...row.again };
-  await expectOutcome(bench, await callOnce(bench, playing), second, publish, "sent again");
-}
+  async once(when: string, way: Way = {}): Promise<void> {
+    await this.#put();
+    this.#expect(await this.#look(await this.#call(way)), this.#outcome(), when);
+  }
 
-async function playWithout<K, A>(
-  command: string,
-  bench: Bench,
-  playing: Play<K, A, Right<K, A>>,
-): Promise<void> {
-  const { row, table, publish } = playing;
-  await bench.put(row.given ?? {});
-  const reply = await callOnce(bench, { ...playing, row: { ...row, reply: undefined, mayNot: command } });
-  const keys = await bench.look();
-  expect({ reply, heard: await bench.heard() }).toEqual({
-    reply: refusal(FORBIDDEN),
-    heard: announcedBy(publish, row.heard),
-  });
-  if (row.after) return expect(keys).toEqual(bench.wanted(row.after));
-  const endless = Object.entries(keys).filter(([, { ttl }]) => ttl === -1);
-  const usual = table.endless ?? ENDLESS;
-  expect(endless.filter(([key]) => !usual.test(key))).toEqual([]);
-}
+  async inOneSlot(): Promise<void> {
+    const { heard = [] } = this.#row;
+    await this.#bench.listenTo(heard.map(({ channel }) => channel));
+    await this.#put();
+    await this.#call({ publish: "SPUBLISH" });
+    expect(await this.#bench.heard()).toEqual(heard.map((each) => ({ command: "SPUBLISH", ...each })));
+  }
 
-async function callOnce<K, A>(bench: Bench, playing: Play<K, A, Row<K, A>>): Promise<unknown> {
-  const { script, form, table, row, publish } = playing;
-  const run = bench.runner(script, form, row.mayNot ? await bench.without(row.mayNot) : bench.redis);
-  const keys = { ...table.keys, ...row.keys } as K & KeyValues;
-  const sharded = publish === "PUBLISH" ? {} : { publish };
-  const args = { ...table.args, ...row.args, ...sharded } as A & ArgumentValues;
-  const call = () => run(keys, args).catch((error: Error) => ({ error: error.message }));
-  return row.outOfMemory ? await bench.outOfMemory(call) : await call();
-}
+  /** The commands of the script, and how often it runs each; without those by which it announces. */
+  async commands(): Promise<Map<string, number>> {
+    await this.#put();
+    const commands = await this.#bench.commandsOf(() => this.#call());
+    for (const name of ["eval", "evalsha", "info", "publish"]) commands.delete(name);
+    return commands;
+  }
 
-/** Compares everything at once, so that a failure shows all differences together. */
-async function expectOutcome(
-  bench: Bench,
-  reply: unknown,
-  wanted: Outcome & { after: States },
-  publish: Message["command"],
-  when?: string,
-): Promise<void> {
-  const seen = { reply, keys: await bench.look(), heard: await bench.heard() };
-  expect(seen, when).toEqual({
-    reply: wanted.reply,
-    keys: bench.wanted(wanted.after),
-    heard: announcedBy(publish, wanted.heard),
-  });
-}
+  async withoutEachOf(commands: Commands): Promise<void> {
+    const { endless = ENDLESS, tolerates = "" } = this.#table;
+    const { given = {} } = this.#row;
+    const mayStay = (key: string) => endless.test(key) || given[key]?.ttl === -1;
+    for (const mayNot of commands.filter((command) => !tolerates.split(" ").includes(command))) {
+      await this.#put();
+      const reply = await this.#call({ mayNot });
+      expect(reply, mayNot).toEqual(refusal(FORBIDDEN));
+      const left = Object.entries(await this.#bench.look()).filter(([, { ttl }]) => ttl === -1);
+      expect(
+        left.filter(([key]) => !mayStay(key)),
+        mayNot,
+      ).toEqual([]);
+    }
+  }
 
-function announcedBy(command: Message["command"], heard: readonly Announcement[] = []): Message[] {
-  return heard.map((announcement) => ({ command, ...announcement }));
+  async withoutMemory(form: Form): Promise<void> {
+    await this.#put();
+    const reply = await this.#call({ form, outOfMemory: true });
+    const mustWork = this.#row.thrifty ?? (form === "modern" && this.#script.flags !== undefined);
+    const { given = {} } = this.#row;
+    const refused = { reply: refusal("OOM"), after: given, heard: [] };
+    this.#expect(await this.#look(reply), !mustWork && isRefusal(reply) ? refused : this.#outcome(), form);
+  }
+
+  #put(): Promise<void> {
+    return this.#bench.put(this.#row.given ?? {});
+  }
+
+  async #call({ form = FORM, mayNot = this.#row.mayNot, ...way }: Way = {}): Promise<unknown> {
+    const { keys, args } = this.#table;
+    const publish = way.publish ? { publish: way.publish } : {};
+    const redis = mayNot ? await this.#bench.without(mayNot) : this.#bench.redis;
+    const run = this.#bench.runner(this.#script, redis, form);
+    const call = () =>
+      run({ ...keys, ...this.#row.keys }, { ...args, ...this.#row.args, ...publish }).catch(
+        (error: Error) => ({ error: error.message }),
+      );
+    return way.outOfMemory ? await this.#bench.outOfMemory(call) : await call();
+  }
+
+  #outcome(which?: "again"): Required<Outcome> {
+    const { given = {}, again } = this.#row;
+    const first = { after: given, heard: [], ...this.#row };
+    return which ? { ...first, heard: [], ...this.#table.again, ...again } : first;
+  }
+
+  async #look(reply: unknown): Promise<{ reply: unknown; keys: Seen; heard: Message[] }> {
+    return { reply, keys: await this.#bench.look(), heard: await this.#bench.heard() };
+  }
+
+  /** Compares everything at once, so that a failure shows all differences together. */
+  #expect(seen: unknown, { reply, after, heard }: Required<Outcome>, when: string): void {
+    const keys = this.#bench.wanted(after);
+    expect(seen, when).toEqual({
+      reply,
+      keys,
+      heard: heard.map((each) => ({ command: "PUBLISH", ...each })),
+    });
+  }
 }

@@ -8,7 +8,6 @@ import {
   writeUndo,
 } from "../../src/scripts/generated.js";
 import {
-  forms,
   held,
   LOCK,
   later,
@@ -16,7 +15,6 @@ import {
   ME,
   MOST,
   OTHER,
-  otherData,
   over,
   type Scores,
   type States,
@@ -28,7 +26,6 @@ import {
 } from "./bench.js";
 import {
   announced,
-  BASES,
   CALL,
   CHANNEL,
   done,
@@ -43,20 +40,12 @@ import {
 } from "./sides.js";
 import { each, type Outcome, scriptTable, WRONGTYPE } from "./table.js";
 
-const bench = await useBench(CHANNEL);
+const bench = await useBench();
 
 const read = reading({ [OTHER]: [50_000] });
 const written = writing(50_000, "2", [], OTHER);
 /** Waiting writers, and until when they count as waiting. */
 const waits = (writers: Scores["members"], ttl = 40_000): States => ({ [WRITERS]: scored(writers, ttl) });
-/** A lock of this name that ME holds for reading, and with `writes` for writing too. */
-const named = (name: string, base: string, ttl: number, terms: number[], writes = false): States => ({
-  [name]: held(
-    { mode: writes ? "write" : "read", ...(writes && { [MY_WRITE]: "1" }), [ME]: String(terms.length) },
-    ttl,
-  ),
-  ...holds(ME, terms, base),
-});
 /** How long a silent writer counts as waiting; 0 for a call that does not wait, or whose writers do not go first. */
 const PATIENCE = 20_000;
 const NO_WAIT = 0;
@@ -91,6 +80,7 @@ const refused = {
 scriptTable(bench, writeAcquire, {
   keys: { lock: LOCK, tombstone: TOMBSTONE, writers: WRITERS },
   args: { owner: ME, field: MY_WRITE, lease: 60_000, aliveFor: PATIENCE },
+  endless: /^holdfast_writers:/,
   rows: {
     ...each(
       "1: a free lock is granted to one that %s",
@@ -110,12 +100,6 @@ scriptTable(bench, writeAcquire, {
       given: waits({ [OTHER]: 5_000, [ME]: 6_000, [THIRD]: -1 }),
       reply: 1,
       after: { ...writing(60_000), ...waits({ [OTHER]: 5_000, [THIRD]: -1 }) },
-    },
-    "1: whoever is granted the lock waits no more, even if it did not wait for this try": {
-      given: waits({ [ME]: 6_000 }),
-      args: { aliveFor: NO_WAIT },
-      reply: 1,
-      after: writing(60_000),
     },
     "1: a lock whose readers have all lapsed is free, also when its own TTL has not": {
       given: reading({ [OTHER]: [0, 0], [THIRD]: [0] }, 90_000),
@@ -137,19 +121,10 @@ scriptTable(bench, writeAcquire, {
       reply: [0, left(50_000)],
       after: { ...read, ...waits({ b: 5_000, [ME]: later(PATIENCE) }, PATIENCE) },
     },
-    "{0, pttl}: a late copy of the command by which its owner came to write, before it went on as a reader": {
-      given: reading({ [ME]: [50_000], [OTHER]: [30_000] }),
-      reply: [0, left(50_000)],
-    },
     "who does not wait leaves the marks of others as they are": {
       given: { ...read, ...waits({ [OTHER]: -1, [THIRD]: 5_000 }, 5_000) },
       args: { aliveFor: NO_WAIT },
       reply: [0, left(50_000)],
-    },
-    "a mark and its key last as long as the longest aliveFor": {
-      given: { ...read, ...waits({ [OTHER]: 35_000 }, 35_000) },
-      reply: [0, left(50_000)],
-      after: { ...read, ...waits({ [OTHER]: 35_000, [ME]: later(PATIENCE) }, 35_000) },
     },
     ...each(
       "{2, 0}: a wire id that is over does not get %s, nor a mark",
@@ -161,25 +136,6 @@ scriptTable(bench, writeAcquire, {
       },
       (given) => ({ given: { ...given, ...over, ...waits({ [OTHER]: 5_000 }) }, reply: [2, 0] }),
     ),
-    "the largest lease survives": { args: { lease: MOST }, reply: 1, after: writing(MOST) },
-    "the largest lease raises a TTL": {
-      given: writing(30_000),
-      args: { lease: MOST },
-      reply: 1,
-      after: writing(MOST),
-    },
-    "the largest TTL is told, and a large aliveFor survives": {
-      given: writing(MOST, "1", [], OTHER),
-      args: { lease: 1, aliveFor: 1e12 },
-      reply: [0, left(MOST)],
-      after: { ...writing(MOST, "1", [], OTHER), ...waits({ [ME]: later(1e12) }, 1e12) },
-    },
-    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
-      given: named(lock, base, 50_000, [0, 30_000]),
-      keys: { lock },
-      args: { aliveFor: NO_WAIT, lease: 1 },
-      reply: [0, left(50_000)],
-    })),
     ...each(
       "other data in the key of %s stays as it is",
       {
@@ -190,31 +146,18 @@ scriptTable(bench, writeAcquire, {
       (given) => ({ given, reply: WRONGTYPE }),
     ),
   },
-  rights: {
-    "a free lock": { commands: "hget exists zrem hset pexpire" },
-    "others read": { given: read, commands: "zadd", after: read },
-    "others read, and one waits": {
-      given: { ...read, ...waits({ [OTHER]: 5_000 }) },
-      commands: "hgetall pttl time hexists zremrangebyscore zadd",
-    },
-    "all readers have lapsed": { given: reading({ [OTHER]: [0] }, 30_000), commands: "del" },
-    "its own lock": { given: writing(30_000), commands: "hexists pttl pexpire" },
-  },
 });
 
-test.each(forms(writeAcquire))(
-  "write/acquire, %s: without memory a free lock is granted or refused, but either wholly",
-  async (form) => {
-    await bench.put({});
-    const acquire = bench.runner(writeAcquire, form);
-    const keys = { lock: LOCK, tombstone: TOMBSTONE, writers: WRITERS };
-    const reply = await bench.outOfMemory(() =>
-      acquire(keys, { owner: ME, field: MY_WRITE, lease: 90_000, aliveFor: PATIENCE }).catch(String),
-    );
-    expect(reply).toEqual(typeof reply === "string" ? expect.stringContaining("OOM") : 1);
-    await bench.expect(typeof reply === "string" ? {} : writing(90_000));
-  },
-);
+test("write/acquire: without memory a free lock is granted or refused, but either wholly", async () => {
+  await bench.put({});
+  const acquire = bench.runner(writeAcquire);
+  const keys = { lock: LOCK, tombstone: TOMBSTONE, writers: WRITERS };
+  const reply = await bench.outOfMemory(() =>
+    acquire(keys, { owner: ME, field: MY_WRITE, lease: 90_000, aliveFor: PATIENCE }).catch(String),
+  );
+  expect(reply).toEqual(typeof reply === "string" ? expect.stringContaining("OOM") : 1);
+  await bench.expect(typeof reply === "string" ? {} : writing(90_000));
+});
 
 /** States in which ME is not the writer, and the script's reply to each. */
 const notHeld = {
@@ -236,29 +179,24 @@ scriptTable(bench, writeRelease, {
     "1: the last hold, announced to all who wait": {
       given: writing(30_000),
       ...released(),
-      even: ["out of memory", "mute"],
+      thrifty: true,
     },
     "1: its tombstone says that it is done": { given: over, args: { tombstoneTtl: 90_000 }, reply: 1 },
     "1: its tombstone spares the next writer": {
       given: { ...writing(30_000, "1", [], OTHER), ...over },
       reply: 1,
     },
-    "1: its tombstone spares the next reader": { given: { ...read, ...over }, reply: 1 },
     "1: a downgrade leaves the read holds, and is announced to all who wait": {
       given: writing(90_000, "1", [10_000, 30_000, 0]),
       args: { left: 30_000 },
       ...released(reading({ [ME]: [10_000, 30_000, 0] }, 30_000)),
-      even: ["out of memory"],
+      thrifty: true,
     },
     ...each(
       "1: read holds that have lapsed do not keep the lock, whatever the call says: %s ms left",
       { 0: 0, 20000: 20_000 },
       (left) => ({ given: writing(90_000, "1", [0, 0]), args: { left }, ...released() }),
     ),
-    "1: no hold left that lasts, though a read hold's key is there yet": {
-      given: writing(90_000, "3", [10_000]),
-      ...released(reading({ [ME]: [10_000] })),
-    },
     ...each(
       "1: with write holds left, count and TTL are set to theirs, %s",
       { up: 60_000, down: 15_000 },
@@ -267,7 +205,7 @@ scriptTable(bench, writeRelease, {
         args: { count: 2, left },
         reply: 1,
         after: writing(left, "2", [10_000]),
-        even: ["out of memory"],
+        thrifty: true,
       }),
     ),
     ...each(
@@ -295,53 +233,6 @@ scriptTable(bench, writeRelease, {
       args: { count: 1, left: 20_000 },
       reply,
     })),
-    "the largest numbers survive as text": {
-      given: writing(30_000, "2"),
-      args: { count: MOST, left: MOST },
-      reply: 1,
-      after: writing(MOST, String(MOST)),
-    },
-    "the largest TTL of a tombstone": {
-      given: writing(MOST, String(MOST)),
-      args: { tombstoneTtl: MOST },
-      reply: 1,
-      after: { [TOMBSTONE]: text("1", MOST) },
-      heard: announced("1"),
-    },
-    "the largest time of a read hold": {
-      given: writing(30_000, "1", [MOST]),
-      args: { left: MOST },
-      ...released(reading({ [ME]: [MOST] })),
-    },
-    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
-      given: named(lock, base, 90_000, [0, 30_000], true),
-      keys: { lock },
-      args: { left: 30_000 },
-      ...released(named(lock, base, 30_000, [0, 30_000])),
-    })),
-    ...each(
-      "a key with other data stays as it is (%s)",
-      {
-        "the last hold": { count: 0, left: 0 },
-        "read holds left": { count: 0, left: 20_000 },
-        "a nested hold": { count: 1, left: 20_000 },
-      },
-      (args) => ({ given: otherData, args, reply: WRONGTYPE }),
-    ),
-  },
-  rights: {
-    "a nested hold": {
-      given: writing(30_000, "2", [10_000]),
-      args: { count: 1, left: 20_000 },
-      commands: "exists hexists pexpire hset",
-    },
-    "the last write hold of one that reads": {
-      given: writing(30_000, "2", [10_000]),
-      args: { left: 20_000 },
-      commands: "hexists exists hget pttl hdel hset pexpire",
-    },
-    "the last hold": { given: writing(30_000), commands: "set del" },
-    "the lock is gone": { commands: "exists" },
   },
 });
 
@@ -368,15 +259,13 @@ scriptTable(bench, writeState, {
       (given) => ({ given, reply: [0, 0, -2] }),
     ),
     "a lock without end": { given: writing(-1), reply: [1, 1, -1] },
-    "a key with other data stays as it is": { given: otherData, reply: WRONGTYPE },
   },
-  rights: { "it writes": { given: writing(30_000), commands: "hget pttl" } },
 });
 
-test.each(forms(writeState))("write/state, %s: the largest numbers", async (form) => {
+test("write/state: the largest numbers", async () => {
   await bench.put(writing(MOST, String(MOST)));
   const exact = bench.server.connect({ stringNumbers: true }); // ioredis would read 2^53-1 as 2^53
-  const reply = await bench.runner(writeState, form, exact)({ lock: LOCK }, { field: MY_WRITE });
+  const reply = await bench.runner(writeState, exact)({ lock: LOCK }, { field: MY_WRITE });
   const [, count, ttl] = reply as string[];
   expect([count, Number(ttl)]).toEqual([String(MOST), left(MOST)]);
 });
@@ -389,14 +278,13 @@ scriptTable(bench, writeUndo, {
     "1: an acquire, announced to all who wait; and 0 the next time": {
       given: writing(30_000),
       ...released(),
-      even: ["mute"],
     },
     "0: its tombstone is not renewed": { given: over, args: { tombstoneTtl: 90_000 }, reply: 0 },
     "1: an acquire leaves the owner's read holds, and all who wait are told": {
       given: writing(90_000, "12", [10_000, 30_000]),
       args: { left: 30_000 },
       ...released(reading({ [ME]: [10_000, 30_000] })),
-      even: ["out of memory"],
+      thrifty: true,
     },
     "1: read holds that have lapsed do not keep the lock": {
       given: writing(90_000, "1", [0, 0]),
@@ -410,13 +298,12 @@ scriptTable(bench, writeUndo, {
         args: { count: 2, left },
         reply: 1,
         after: { ...writing(left, "2", [10_000]), ...over },
-        even: ["out of memory"],
+        thrifty: true,
       }),
     ),
     "1: a writer that waits and gives up, the last one; the readers are told; and 0 the next time": {
       given: { ...read, ...waits({ [ME]: 5_000 }) },
       ...released(read),
-      even: ["mute"],
     },
     "1: a writer that waits and gives up, not the last one, so nobody is told": {
       given: { ...read, ...waits({ [ME]: 5_000, [THIRD]: 6_000 }) },
@@ -425,11 +312,6 @@ scriptTable(bench, writeUndo, {
     },
     "1: a writer that waits and gives up, the last one that lives; the readers are told though a dead one is marked":
       { given: { ...read, ...waits({ [THIRD]: -1, [ME]: 5_000 }) }, ...released(read) },
-    "1: a writer that waits and gives up; another writes meanwhile, and is not disturbed": {
-      given: { ...written, ...waits({ [ME]: 5_000, [THIRD]: 6_000 }) },
-      reply: 1,
-      after: { ...written, ...waits({ [THIRD]: 6_000 }), ...over },
-    },
     "1: a writer that waits and gives up on a lock that is free by now, even mute": {
       given: waits({ [ME]: 5_000 }),
       mayNot: "announce",
@@ -451,7 +333,7 @@ scriptTable(bench, writeUndo, {
         args: { count, left },
         reply: 0,
         after: { ...given, ...over },
-        even: ["out of memory"],
+        thrifty: true,
       }),
     ),
     ...each(
@@ -467,41 +349,13 @@ scriptTable(bench, writeUndo, {
         reply: 0,
       }),
     ),
-    "the largest numbers survive as text": {
-      given: writing(30_000, String(MOST)),
-      args: { count: MOST - 1, left: MOST, tombstoneTtl: MOST },
-      reply: 1,
-      after: { ...writing(MOST, String(MOST - 1)), [TOMBSTONE]: text("1", MOST) },
-    },
-    "the largest time of a read hold": {
-      given: writing(30_000, "1", [MOST]),
-      ...released(reading({ [ME]: [MOST] })),
-    },
-    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
-      given: named(lock, base, 90_000, [30_000], true),
-      keys: { lock },
-      args: { left: 30_000 },
-      ...released(named(lock, base, 30_000, [30_000])),
-    })),
     ...each(
       "other data in the key of %s stays as it is",
       {
-        "the lock": otherData,
         "the waiting writers": { ...writing(30_000), [WRITERS]: text("theirs", 60_000) },
       } as Record<string, States>,
       (given) => ({ given, reply: WRONGTYPE, after: { ...given, ...over } }),
     ),
-  },
-  rights: {
-    "an acquire": {
-      given: writing(30_000, "2", [10_000]),
-      commands: "exists del set zrem zremrangebyscore time hget pttl hdel hset pexpire",
-    },
-    "a nested acquire": {
-      given: writing(30_000, "2", [10_000]),
-      args: { count: 1, left: 20_000 },
-      commands: "pexpire hset",
-    },
   },
 });
 
@@ -512,7 +366,6 @@ scriptTable(bench, writeForce, {
     "1: whoever wrote, announced to all who wait": {
       given: { ...written, ...over },
       ...forced(over),
-      even: ["mute"],
     },
     "1: sent again, it leaves the next writer alone": {
       given: { ...writing(30_000, "1", [10_000], OTHER), ...done },
@@ -528,18 +381,9 @@ scriptTable(bench, writeForce, {
       ([ttl, terms]) => ({
         given: writing(ttl, "2", terms),
         ...forced(reading({ [ME]: terms }, 30_000)),
-        even: ["out of memory"],
+        thrifty: true,
       }),
     ),
-    ...each("the hold keys of a name %s", BASES, ([lock, base]) => ({
-      given: named(lock, base, 90_000, [30_000], true),
-      keys: { lock },
-      ...forced(named(lock, base, 30_000, [30_000])),
-    })),
-    "1: a writer whose read holds have lapsed keeps nothing": {
-      given: writing(90_000, "2", [0, 0]),
-      ...forced(),
-    },
     ...each(
       "0: %s, and nothing is announced or changed",
       {
@@ -557,10 +401,5 @@ scriptTable(bench, writeForce, {
       },
       ...forced(reading({ [OTHER]: [30_000] })),
     },
-    "a key with other data stays as it is": { given: { [LOCK]: text("theirs", -1) }, reply: WRONGTYPE },
-  },
-  rights: {
-    "it writes": { given: writing(30_000), commands: "hget hkeys set hgetall del" },
-    "it writes and reads": { given: writing(30_000, "1", [30_000]), commands: "pttl hdel hset pexpire" },
   },
 });
