@@ -1,6 +1,6 @@
 /** Keys and arguments become text that a script can trust, or nothing is sent. */
 import { expect, test } from "vitest";
-import { encode } from "../../src/scripts/script.js";
+import { encode } from "../../../src/scripts/script.js";
 import { counterAdd, counterRenewMany } from "./fixtures/src/scripts/generated.js";
 
 const keys = { channel: "c", counter: "k" };

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import * as generated from "../../src/scripts/generated.js";
+import * as generated from "../../../src/scripts/generated.js";
 import { counterAdd, counterRenewMany } from "./fixtures/src/scripts/generated.js";
 import { FIXTURES, GENERATED, runTool, TempRoot } from "./tool.js";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const TOOL = fileURLToPath(new URL("../../tools/lua.mjs", import.meta.url));
+const TOOL = fileURLToPath(new URL("../../../tools/lua.mjs", import.meta.url));
 export const FIXTURES: string = fileURLToPath(new URL("./fixtures", import.meta.url));
 export const GENERATED = "src/scripts/generated.ts";
 
