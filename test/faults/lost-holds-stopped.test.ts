@@ -2,7 +2,7 @@
  * Processes that stop, stall or die while they hold a lock: they notice it, or others get the lock when the lease ends.
  */
 import { describe, expect, test } from "vitest";
-import { byName, type Kind, PLAIN } from "../contract/kinds.js";
+import { PLAIN } from "../contract/kinds.js";
 import { PATIENCE, STEADY, startWorker } from "../support/index.js";
 import { bundledWorker } from "./build-worker.js";
 import { manyAtOnce, soon, useStage, watch } from "./harness.js";
@@ -15,14 +15,14 @@ manyAtOnce();
 const stage = await useStage("standalone");
 
 /** Starts a process that holds the lock of a bed. */
-async function holder(kind: Kind, watchdogTimeout: number) {
+async function holder(watchdogTimeout: number) {
   // The poll is so rare that it serves no waiter.
-  const bed = await stage.bed({ kind, client: { pollCap: 3 * PATIENCE } });
+  const bed = await stage.bed({ client: { pollCap: 3 * PATIENCE } });
   const process = await startWorker(worker());
   const ownerId = await process.request<string>("take", {
     port: stage.server.port,
     name: bed.name,
-    kind: kind.name,
+    kind: PLAIN.name,
     watchdogTimeout,
   });
   const dispose = async (): Promise<void> => {
@@ -35,7 +35,7 @@ async function holder(kind: Kind, watchdogTimeout: number) {
 // Only one kind, because only the clock of the process matters here.
 describe.concurrent("an event loop", () => {
   test("stalled beyond the lease: not held on the first line after, the signal follows [F16]", async () => {
-    await using it = await holder(PLAIN, 1_500);
+    await using it = await holder(1_500);
     const {
       first,
       afterMicrotask,
@@ -55,7 +55,7 @@ describe.concurrent("an event loop", () => {
   });
 
   test("stalled for less than the lease: the hold goes on", async () => {
-    await using it = await holder(PLAIN, STEADY);
+    await using it = await holder(STEADY);
     const { first, later, lostEvents: lost } = await it.process.request<Stall>("stall", 0.4 * STEADY);
     expect(first).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
     expect(later).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
@@ -64,9 +64,9 @@ describe.concurrent("an event loop", () => {
   });
 });
 
-describe.concurrent.each(byName())("%s", (_kind, kind) => {
+describe.concurrent("a lock", () => {
   test("process stopped beyond the lease: another gets the lock, and the resumed one knows it lost it [F17]", async () => {
-    await using it = await holder(kind, 1_200);
+    await using it = await holder(1_200);
     it.process.pause();
     const theirs = await it.bed.rival().lock({ wait: PATIENCE });
     it.process.resume();
@@ -74,13 +74,13 @@ describe.concurrent.each(byName())("%s", (_kind, kind) => {
     expect(seen).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
     expect(await it.process.request("unlock")).toBe("LOCK_LOST");
     expect(theirs.isHeld).toBe(true);
-    expect((await it.bed.keys())[it.bed.name]?.value).toEqual(kind.rival.fields(theirs.ownerId, 1));
+    expect((await it.bed.keys())[it.bed.name]?.value).toEqual(PLAIN.fields(theirs.ownerId, 1));
     await theirs.unlock();
     expect(await it.process.request("unhandled")).toEqual([]);
   });
 
   test("process killed: its lock is free when the lease ends, and a waiter gets it then", async () => {
-    await using it = await holder(kind, 900);
+    await using it = await holder(900);
     const waiting = watch(it.bed.rival().lock({ wait: PATIENCE }));
     await it.process.kill();
     await (await soon(waiting, 2 * PATIENCE)).unlock();

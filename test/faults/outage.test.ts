@@ -2,7 +2,6 @@
 import { describe, expect, test } from "vitest";
 import { MOST_UNFINISHED } from "../../src/redis/backlog.js";
 import { failure } from "../contract/helpers.js";
-import { byName } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
 import { type Matcher, startProxy, startWorker, until } from "../support/index.js";
 import { bundledWorker } from "./build-worker.js";
@@ -59,11 +58,11 @@ function undosBefore(bed: Bed, match: Matcher): number {
 
 const undos = (bed: Bed): number => bed.proxy.count(script("undo", bed.name));
 
-describe.each(byName())("%s", (_kind, kind) => {
+describe("a lock", () => {
   test.each(OUTAGES)(
     "%s: a call that is given up is undone by one command, however long it lasts [B31]",
     async (_, cut) => {
-      await using bed = await stage.bed({ kind, client: { commandTimeout: COMMAND_TIMEOUT } });
+      await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
       bed.proxy.clear();
       cut(bed);
       await giveUp(bed, 100);

@@ -1,8 +1,7 @@
 /** Waiters are woken by a message, lose no wake-up when connections break, and cost Redis nothing while they wait. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hold, LockClientOptions } from "../../src/index.js";
-import { byName, type Kind, PLAIN } from "../contract/kinds.js";
-import { seize } from "../contract/wire.js";
+import { PLAIN } from "../contract/kinds.js";
 import { type Matcher, SLACK, until } from "../support/index.js";
 import {
   type Bed,
@@ -39,9 +38,9 @@ interface Pair extends AsyncDisposable {
   readonly waiting: Watched<Hold>;
 }
 
-async function pair(stage: Stage, kind: Kind, client: LockClientOptions = {}): Promise<Pair> {
-  const bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER, ...client } });
-  const other = await stage.bed({ kind });
+async function pair(stage: Stage, client: LockClientOptions = {}): Promise<Pair> {
+  const bed = await stage.bed({ split: true, client: { pollCap: NEVER, ...client } });
+  const other = await stage.bed();
   const theirs = await other.rival(bed.name).lock();
   const waiting = watch(bed.lock.lock());
   await untilParked(stage, bed);
@@ -67,24 +66,17 @@ async function expectSoon(waiting: Watched<Hold>, within = SOON): Promise<void> 
   await (await soon(waiting, within)).unlock();
 }
 
-describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
+describe.concurrent("a waiter", () => {
   let stage: Stage;
   beforeAll(async () => {
     stage = await Stage.start(["standalone"]);
   });
   afterAll(() => stage[Symbol.asyncDispose]());
 
-  test("is woken by the message of another client's release", async () => {
-    await using it = await pair(stage, kind);
-    await it.theirs.unlock();
-    await expectSoon(it.waiting);
-    expect(tries(it.bed)).toBe(3);
-  });
-
   test("whose subscription is not confirmed yet when the lock is released tries again on the confirmation [F10]", async () => {
-    for (let round = 0; round < (kind === PLAIN ? 5 : 2); round++) {
-      await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
-      await using other = await stage.bed({ kind });
+    for (let round = 0; round < 5; round++) {
+      await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
+      await using other = await stage.bed();
       const theirs = await other.rival(bed.name).lock();
       bed.subscribing.delayReplies(100, subscribe(bed));
       const waiting = watch(bed.lock.lock());
@@ -97,8 +89,8 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
   });
 
   test("whose SUBSCRIBE reaches the server only after the release tries again on the confirmation [F10]", async () => {
-    await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
-    await using other = await stage.bed({ kind });
+    await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
+    await using other = await stage.bed();
     const theirs = await other.rival(bed.name).lock();
     bed.subscribing.stall();
     const waiting = watch(bed.lock.lock());
@@ -110,8 +102,8 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
   });
 
   test("whose SUBSCRIBE is lost on the way subscribes again", async () => {
-    await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
-    await using other = await stage.bed({ kind });
+    await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
+    await using other = await stage.bed();
     const theirs = await other.rival(bed.name).lock();
     const fault = bed.subscribing.dropRequest(subscribe(bed));
     const waiting = watch(bed.lock.lock());
@@ -121,7 +113,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
   });
 
   test("behind a half-open subscriber connection is woken when the heartbeat has found it dead [F12]", async () => {
-    await using it = await pair(stage, kind);
+    await using it = await pair(stage);
     const subscriber = it.bed.subscribers[0];
     it.bed.subscribing.blackhole();
     const given = watch(
@@ -141,8 +133,8 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
   });
 
   test("behind a half-open subscriber connection is woken even if all waits are shorter than a beat [F12] [B242]", async () => {
-    await using bed = await stage.bed({ kind, split: true, client: { pollCap: NEVER } });
-    await using other = await stage.bed({ kind });
+    await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
+    await using other = await stage.bed();
     const theirs = await other.rival(bed.name).lock();
     expect(await bed.lock.tryLock(100)).toBeNull();
     const [subscriber] = bed.subscribers;
@@ -164,7 +156,7 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
   });
 
   test("behind a subscriber connection that is accepted and never answered is woken when the heartbeat has found it [B135]", async () => {
-    await using it = await pair(stage, kind);
+    await using it = await pair(stage);
     const { subscribing, subscribers } = it.bed;
     const [subscriber] = subscribers;
     const accepted = watch(new Promise<void>((resolve) => void subscriber?.once("connect", resolve)));
@@ -182,14 +174,14 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
   });
 
   test("behind a half-open subscriber connection polls meanwhile [F12]", async () => {
-    await using it = await pair(stage, kind, { pollCap: 500 });
+    await using it = await pair(stage, { pollCap: 500 });
     it.bed.subscribing.blackhole();
     await it.theirs.unlock();
     await expectSoon(it.waiting, 500 + 2_500);
   });
 
   test("is harmed by no forged message: junk, 1 MB, binary cost a try each at most [F14]", async () => {
-    await using it = await pair(stage, kind);
+    await using it = await pair(stage);
     const [channel = ""] = await channels(stage.server, it.bed.name);
     const forger = stage.server.connect();
     const before = tries(it.bed);
@@ -200,37 +192,15 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
     expect(it.waiting.state).toBe("pending");
     expect(it.theirs.isHeld).toBe(true);
     expect(tries(it.bed) - before).toBeLessThanOrEqual(messages.length + 1);
-    expect((await it.bed.keys())[it.bed.name]?.value).toEqual(kind.rival.fields(it.theirs.ownerId, 1));
+    expect((await it.bed.keys())[it.bed.name]?.value).toEqual(PLAIN.fields(it.theirs.ownerId, 1));
     await it.theirs.unlock();
     await expectSoon(it.waiting);
   });
 
-  test("is woken by the end of the holder's lease when no message comes", async () => {
-    await using bed = await stage.bed({ kind, client: { pollCap: NEVER } });
-    await seize(bed.observer, kind, bed.name, 800);
-    const waiting = watch(bed.lock.lock());
-    await until("the waiter has the lock", () => waiting.state !== "pending");
-    expect(waiting.took).toBeGreaterThan(700);
-    expect(waiting.took).toBeLessThan(800 + SLACK);
-    expect(tries(bed)).toBeLessThanOrEqual(4);
-    await waiting.value?.unlock();
-  });
-
-  test("is not kept by a holder whose key has no TTL: it polls every pollCap", async () => {
-    await using bed = await stage.bed({ kind, client: { pollCap: 300 } });
-    await seize(bed.observer, kind, bed.name);
-    await stage.server.call("PERSIST", bed.name);
-    const waiting = watch(bed.lock.lock());
-    await until("it has polled", () => tries(bed) >= 4);
-    await stage.server.call("DEL", bed.name);
-    await expectSoon(waiting);
-    expect(tries(bed)).toBeLessThan(40);
-  });
-
   test("whose lock is released by a user without permission for the channel gets it within pollCap [F44]", async () => {
     await stage.server.call("ACL", "SETUSER", "mute", "on", "nopass", "~*", "+@all", "resetchannels");
-    await using bed = await stage.bed({ kind, client: { pollCap: 600 } });
-    await using mute = await stage.bed({ kind, redis: { username: "mute", password: "any" } });
+    await using bed = await stage.bed({ client: { pollCap: 600 } });
+    await using mute = await stage.bed({ redis: { username: "mute", password: "any" } });
     const theirs = await mute.rival(bed.name).lock();
     const waiting = watch(bed.lock.lock());
     await untilParked(stage, bed);
@@ -240,8 +210,8 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
 
   test("that may not listen itself is told so: UNSUPPORTED, which says what is missing", async () => {
     await stage.server.call("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "+@all", "resetchannels");
-    await using bed = await stage.bed({ kind });
-    await using deaf = await stage.bed({ kind, redis: { username: "deaf", password: "any" } });
+    await using bed = await stage.bed();
+    await using deaf = await stage.bed({ redis: { username: "deaf", password: "any" } });
     const theirs = await bed.rival().lock();
     await expect(deaf.make(bed.name).lock({ wait: SOON })).rejects.toMatchObject({
       code: "UNSUPPORTED",
@@ -252,17 +222,17 @@ describe.concurrent.each(byName())("%s: a waiter", (_kind, kind) => {
   });
 });
 
-describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
+describe.concurrent("a server of its own", () => {
   const start = (): Promise<Stage> =>
     Stage.start(["standalone"], ["--appendonly", "yes", "--appendfsync", "always"]);
 
   test("subscribers killed at the moment of the release, again and again: every waiter resumes at once [F11]", async () => {
     await using stage = await start();
-    await using other = await stage.bed({ kind });
-    await using one = await stage.bed({ kind, client: { pollCap: NEVER } });
-    await using two = await stage.bed({ kind, client: { pollCap: NEVER } });
+    await using other = await stage.bed();
+    await using one = await stage.bed({ client: { pollCap: NEVER } });
+    await using two = await stage.bed({ client: { pollCap: NEVER } });
     let slowest = 0;
-    for (let round = 0; round < (kind === PLAIN ? 50 : 10); round++) {
+    for (let round = 0; round < 50; round++) {
       const hold = await other.rival().lock();
       const waiting = [one, one, two].map((bed) => watch(bed.make(other.name).run(() => {})));
       await until("both clients listen", async () => (await listeners(stage.server, other.name)) >= 2, {
@@ -284,7 +254,7 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
   test("a subscriber that the server drops for its output buffer subscribes again, and is woken [F13]", async () => {
     await using stage = await start();
     await stage.server.call("CONFIG", "SET", "client-output-buffer-limit", "pubsub 65536 32768 1");
-    await using it = await pair(stage, kind);
+    await using it = await pair(stage);
     const closed = watch(
       new Promise<void>((resolve) => it.bed.subscribers[0]?.once("close", () => resolve())),
     );
@@ -303,7 +273,7 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
 
   test("an outage while they wait is survived: all are granted after the restart, one after the other", async () => {
     await using stage = await start();
-    await using it = await pair(stage, kind, { commandTimeout: 3_000 });
+    await using it = await pair(stage, { commandTimeout: 3_000 });
     const behind = watch(it.bed.lock.lock());
     await stage.server.kill();
     await pause(3_500); // longer than commandTimeout
@@ -318,7 +288,7 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
   test("the first one that finds the lock free after a restart leaves nobody behind it asleep", async () => {
     // After its restart the server knows neither the holder nor the tickets of the waiters.
     await using stage = await Stage.start(["standalone"]);
-    await using it = await pair(stage, kind, { commandTimeout: 3_000 });
+    await using it = await pair(stage, { commandTimeout: 3_000 });
     const behind = watch(it.bed.lock.lock());
     await stage.server.kill();
     await stage.server.restart();
@@ -329,8 +299,8 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
 
   test("a wait that ends while Redis is away rejects UNAVAILABLE; after it is back, WAIT_TIMEOUT", async () => {
     await using stage = await start();
-    await using it = await pair(stage, kind);
-    await using third = await stage.bed({ kind, client: { pollCap: NEVER } });
+    await using it = await pair(stage);
+    await using third = await stage.bed({ client: { pollCap: NEVER } });
     const lock = third.make(it.bed.name);
     const short = [watch(lock.lock({ wait: 2_000 })), watch(lock.tryLock(2_000))];
     const long = watch(lock.lock({ wait: 6_500 }));
@@ -349,7 +319,7 @@ describe.concurrent.each(byName())("%s: a server of its own", (_kind, kind) => {
 
   test("a wait that ends while the server is stopped rejects UNAVAILABLE", async () => {
     await using stage = await start();
-    await using it = await pair(stage, kind, { pollCap: 200, commandTimeout: 3_000 });
+    await using it = await pair(stage, { pollCap: 200, commandTimeout: 3_000 });
     const call = watch(it.bed.lock.lock({ wait: 1_500 }));
     await turn();
     stage.server.pause();

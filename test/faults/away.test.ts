@@ -3,7 +3,6 @@
  * caller learns of it in time, and nothing stays on the server once it answers again.
  */
 import { describe, expect, test } from "vitest";
-import { byName } from "../contract/kinds.js";
 import { type RedisServer, SLACK, until } from "../support/index.js";
 import { failOnUnhandledRejections, manyAtOnce, pause, Stage, script, watch } from "./harness.js";
 import { expectHeldBesidesMarkers, expectNothingLeft, expectNothingLeftSoon } from "./remains.js";
@@ -22,15 +21,15 @@ const away: [string, (server: RedisServer) => Promise<void>, (server: RedisServe
   ["stopped by SIGSTOP", async (server) => server.pause(), async (server) => server.resume()],
 ];
 
-describe.concurrent.each(byName())("%s", (_kind, kind) => {
+describe.concurrent("a lock", () => {
   describe.sequential("a server that goes away", () => {
     test.each(away)(
       "%s: tryLock(200) rejects UNAVAILABLE in time and leaves nothing once the server is back [F7]",
       async (_, take, giveBack) => {
         await using stage = await Stage.start(["standalone"]);
-        await using bed = await stage.bed({ kind });
-        await using offline = await stage.bed({ kind, redis: { enableOfflineQueue: false } });
-        await using impatient = await stage.bed({ kind, redis: { commandTimeout: 100 } });
+        await using bed = await stage.bed();
+        await using offline = await stage.bed({ redis: { enableOfflineQueue: false } });
+        await using impatient = await stage.bed({ redis: { commandTimeout: 100 } });
         const beds = [bed, offline, impatient];
         await take(stage.server);
         const calls = beds.map((each) => watch(each.lock.tryLock(200)));
@@ -50,7 +49,7 @@ describe.concurrent.each(byName())("%s", (_kind, kind) => {
         ["standalone"],
         ["--appendonly", "yes", "--appendfsync", "always"],
       );
-      await using bed = await stage.bed({ kind });
+      await using bed = await stage.bed();
       const names = Array.from({ length: 30 }, (_, i) => `${bed.name}-${i}`);
       const held = names.slice(0, 10).map((name) => bed.make(name));
       const before = await Promise.all(held.map((lock) => lock.lock()));

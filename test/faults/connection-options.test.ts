@@ -112,7 +112,7 @@ async function liveThroughCuts(bed: Bed): Promise<void> {
   });
 }
 
-describe.concurrent("each operation counts once though its reply is lost [F9]", () => {
+describe.concurrent("each operation counts once though its reply is lost [F1] [F2] [F4] [F5] [F9]", () => {
   test.each(table)("$topology, ioredis $version, $name", async ({ topology, version, row }) => {
     await using bed = await stage.bed({ topology, version, ...row, client: { watchdogTimeout: STEADY } });
     await liveThroughCuts(bed);
