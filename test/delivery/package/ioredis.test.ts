@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import type * as ioredis from "ioredis";
 import { beforeEach, expect, test } from "vitest";
 import { LockClient } from "../../../src/index.js";
-import { forFile, forTest, startCluster, startRedis } from "../../support/index.js";
+import { forFile, forTest, startCluster, startRedis, UNHURRIED } from "../../support/index.js";
 import { installVersions, versionFolder } from "./versions/install.js";
 
 const ALL = process.env.HOLDFAST_CONSUMERS === "all";
@@ -35,7 +35,7 @@ function connect(version: string, where: Where, options: Options): LockClient {
   const redis = forTest(made);
   redis.on("error", () => {});
   // Polls are so rare that only a message can wake a waiter.
-  return forTest(new LockClient(redis, { pollCap: 60_000 }));
+  return forTest(new LockClient(redis, { ...UNHURRIED, pollCap: 60_000 }));
 }
 
 const PIPELINED: Options = { enableAutoPipelining: true };

@@ -25,12 +25,15 @@ interface Way {
   readonly packages: Readonly<Record<string, string>>;
   readonly options: object;
   readonly files: Readonly<Record<string, string>>;
+  /** The id of a bug that it shows. */
+  readonly shows?: string;
   /** The first compiler that knows these options. Default: the oldest. */
   readonly since?: number;
 }
 
 const bothForms = (module: string): Way => ({
   name: module,
+  shows: " [B268]",
   packages: TYPED,
   options: { module },
   files: {
@@ -59,6 +62,7 @@ const WAYS: readonly Way[] = [
   },
   {
     name: "bundler, by import and by require",
+    shows: " [B268]",
     packages: { "@types/node": node },
     options: { module: "preserve", moduleResolution: "bundler" },
     files: { "one.ts": programs.EXCHANGED_IN_ONE },
@@ -113,7 +117,7 @@ function row(compiler: (typeof COMPILERS)[number], way: Way): Row {
     ...(major === "6" ? { ignoreDeprecations: "6.0" } : {}),
   };
   return {
-    name: `TypeScript ${version}: ${way.name}`,
+    name: `TypeScript ${version}: ${way.name}${way.shows ?? ""}`,
     packages: { ...way.packages, [compiler]: versions.dependencies[compiler] },
     files: {
       ...way.files,
@@ -122,7 +126,10 @@ function row(compiler: (typeof COMPILERS)[number], way: Way): Row {
     commands: [["node", `node_modules/${compiler}/bin/tsc`, "-p", "."]],
     prints: "",
     impossible: way.name === "node10" && major === "7" ? "TypeScript 7 has no node10" : undefined,
-    long: way.name !== "node16" && way.name !== "without @types/node",
+    // By default the oldest and the newest compiler, and two ways.
+    long:
+      !["node16", "without @types/node"].includes(way.name) ||
+      (compiler !== COMPILERS[0] && compiler !== COMPILERS.at(-1)),
   };
 }
 
