@@ -116,7 +116,7 @@ for (const [what, take] of KEPT)
     await untilFree(dropped, place);
     expect(await place.twin.isLocked()).toBe(true);
     expect(kept?.aborted ?? false).toBe(false);
-    for (const client of place.a.clients) await client.close({ timeout: 0 });
+    await place.a.close({ timeout: 0 });
   });
 
 /** What of a group's hold its user may keep instead of the hold. */
@@ -146,7 +146,7 @@ for (const [what, take] of PARTS)
       await untilFree(dropped, place);
       expect(held.part).toBeDefined();
       expect(await place.twin.isLocked()).toBe(true);
-      for (const client of place.a.clients) await client.close({ timeout: 0 });
+      await place.a.close({ timeout: 0 });
     },
   );
 

@@ -141,22 +141,100 @@ class Path {
   }
 }
 
+/** The paths of some clients of one process to their servers, and what can happen to their messages. */
+class Paths {
+  protected readonly servers: readonly VirtualServer[];
+  protected readonly paths: readonly Path[];
+
+  constructor(servers: readonly VirtualServer[], paths: readonly Path[]) {
+    this.servers = servers;
+    this.paths = paths;
+  }
+
+  /** From now on the clients' requests, or the replies to them, are kept back until {@link letGo}. */
+  keep(direction: Direction, on?: Connection): void {
+    for (const path of this.paths) path.kept = { direction, on: on ?? path.commands };
+  }
+
+  /** All messages that are kept back arrive. */
+  async letGo(): Promise<void> {
+    for (const path of this.paths) {
+      path.kept = undefined;
+      for (const arrive of path.onTheirWay.splice(0)) arrive();
+    }
+    await this.#settle();
+  }
+
+  /** The first message that is kept back arrives. */
+  async letOneGo(): Promise<void> {
+    for (const path of this.paths) path.onTheirWay.shift()?.();
+    await this.#settle();
+  }
+
+  /** The messages that are kept back arrive, and will arrive once more: they were sent again. */
+  async sendTwice(): Promise<void> {
+    for (const path of this.paths) {
+      path.kept = undefined;
+      for (const arrive of path.onTheirWay) arrive();
+    }
+    await this.#settle();
+  }
+
+  /** The number of messages that are kept back. */
+  get onTheirWay(): number {
+    return this.paths.reduce((sum, path) => sum + path.onTheirWay.length, 0);
+  }
+
+  /** Breaks the connections and opens them at once: unanswered commands are sent again, and kept messages arrive late. */
+  async reconnect(): Promise<void> {
+    for (const path of this.paths) {
+      path.kept = undefined;
+      path.commands.lose();
+      path.commands.open();
+    }
+    await this.#settle();
+  }
+
+  /** Breaks all connections of the clients: Redis is away, until {@link mend}. */
+  async cut(): Promise<void> {
+    for (const { link } of this.paths) link.cut();
+    await this.#settle();
+  }
+
+  async mend(): Promise<void> {
+    for (const { link } of this.paths) link.mend();
+    await this.#settle();
+  }
+
+  async #settle(): Promise<void> {
+    for (const server of this.servers) await server.settle();
+  }
+}
+
 /** One process: a client for each server of the place, and the paths of their commands. */
-export class Party {
+export class Party extends Paths {
   readonly told: Told[] = [];
-  readonly #servers: readonly VirtualServer[];
-  readonly #paths: readonly Path[];
 
   /** `traits`: properties that the connection pretends to have, such as being a cluster. */
   constructor(servers: readonly VirtualServer[], options: LockClientOptions = {}, traits: object = {}) {
-    this.#servers = servers;
-    this.#paths = servers.map(
-      (server, i) => new Path(server, options, { options: { host: "memory", port: i }, ...traits }),
+    super(
+      servers,
+      servers.map(
+        (server, i) => new Path(server, options, { options: { host: "memory", port: i }, ...traits }),
+      ),
     );
   }
 
   get #first(): Path {
-    return this.#paths[0] as Path;
+    return this.paths[0] as Path;
+  }
+
+  /** The paths to these servers alone. */
+  at(...indices: readonly number[]): Paths {
+    return new Paths(
+      this.servers,
+      indices.map((i) => this.paths[i] as Path),
+    );
   }
 
   get client(): LockClient {
@@ -164,7 +242,7 @@ export class Party {
   }
 
   get clients(): Clients {
-    return this.#paths.map(({ client }) => client) as unknown as Clients;
+    return this.paths.map(({ client }) => client) as unknown as Clients;
   }
 
   /** The connection over which the client sends its scripts. */
@@ -184,62 +262,7 @@ export class Party {
 
   /** Ends all holds of the client, for a reason. */
   loseAll(reason: LossReason): void {
-    for (const path of this.#paths) path.loseAll(reason);
-  }
-
-  /** From now on the client's requests, or the replies to them, are kept back until {@link letGo}. */
-  keep(direction: Direction, on?: Connection): void {
-    for (const path of this.#paths) path.kept = { direction, on: on ?? path.commands };
-  }
-
-  /** All messages that are kept back arrive. */
-  async letGo(): Promise<void> {
-    for (const path of this.#paths) {
-      path.kept = undefined;
-      for (const arrive of path.onTheirWay.splice(0)) arrive();
-    }
-    await this.#settle();
-  }
-
-  /** The first message that is kept back arrives. */
-  async letOneGo(): Promise<void> {
-    for (const path of this.#paths) path.onTheirWay.shift()?.();
-    await this.#settle();
-  }
-
-  /** The messages that are kept back arrive, and will arrive once more: they were sent again. */
-  async sendTwice(): Promise<void> {
-    for (const path of this.#paths) {
-      path.kept = undefined;
-      for (const arrive of path.onTheirWay) arrive();
-    }
-    await this.#settle();
-  }
-
-  /** The number of messages that are kept back. */
-  get onTheirWay(): number {
-    return this.#paths.reduce((sum, path) => sum + path.onTheirWay.length, 0);
-  }
-
-  /** Breaks the connection and opens it at once: unanswered commands are sent again, and kept messages arrive late. */
-  async reconnect(): Promise<void> {
-    for (const path of this.#paths) {
-      path.kept = undefined;
-      path.commands.lose();
-      path.commands.open();
-    }
-    await this.#settle();
-  }
-
-  /** Breaks all connections of the client: Redis is away, until {@link mend}. */
-  async cut(): Promise<void> {
-    for (const { link } of this.#paths) link.cut();
-    await this.#settle();
-  }
-
-  async mend(): Promise<void> {
-    for (const { link } of this.#paths) link.mend();
-    await this.#settle();
+    for (const path of this.paths) path.loseAll(reason);
   }
 
   /** From now on the client's events are added to {@link told}. */
@@ -252,10 +275,6 @@ export class Party {
   /** The events of that name. */
   heard<E extends LockEventName>(name: E): LockEvents[E][] {
     return this.told.filter((told) => told.name === name).map(({ event }) => event as LockEvents[E]);
-  }
-
-  async #settle(): Promise<void> {
-    for (const server of this.#servers) await server.settle();
   }
 }
 
