@@ -1,6 +1,6 @@
 /**
- * The path for servers before Redis 7, which know neither `#!lua` nor SPUBLISH. A switch for tests makes a client take
- * it on any server; without the switch a client takes it when a server refuses such a script.
+ * Servers before Redis 7, which know neither `#!lua` nor SPUBLISH: a client takes the older form when a server refuses such a
+ * script, and a switch for tests makes it take that on any server. test/contract/core has what works then.
  */
 import type { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -11,11 +11,8 @@ import {
   type CommandCounter,
   countCommands,
   forTest,
-  type RedisCluster,
   type RedisServer,
-  startCluster,
   startRedis,
-  until,
 } from "../support/index.js";
 
 function connect(redis: Redis | Cluster, options: LockClientOptions = {}): LockClient {
@@ -54,85 +51,6 @@ class Wire {
   }
 }
 
-/** Everything that a lock does, between two clients. */
-async function live(redis: Redis | Cluster, name: string, options: LockClientOptions = {}): Promise<void> {
-  const [one, two] = [connect(redis, { watchdogTimeout: 4_500, ...options }), connect(redis, options)];
-  await Promise.all([one.ready(), two.ready()]);
-  const [lock, other] = [one.getLock(name), two.getLock(name)];
-
-  const hold = await lock.lock();
-  expect(await other.tryLock()).toBeNull();
-  const nested = await lock.lock({ owner: hold, lease: 40_000 });
-  expect(await lock.getHoldCount({ owner: hold })).toBe(2);
-  await nested.extend(30_000);
-  expect(await lock.remainTimeToLive()).toBeGreaterThan(10_000);
-  await nested.unlock();
-  expect(await lock.getHoldCount({ owner: hold })).toBe(1);
-  expect(await lock.remainTimeToLive()).toBeLessThanOrEqual(4_500);
-  await new Promise((resolve) => one.once("renewed", resolve));
-  expect(hold.isHeld).toBe(true);
-
-  let woken = false;
-  const announced = new Promise((resolve) => two.once("waiting", resolve));
-  const waiting = other.lock({ lease: 40_000 }).then((granted) => {
-    woken = true;
-    return granted;
-  });
-  await announced;
-  expect(woken).toBe(false);
-  await hold.unlock();
-  const begun = performance.now();
-  const granted = await waiting;
-  expect(performance.now() - begun).toBeLessThan(6_000); // woken by a message, because its TTL or pollCap would take longer
-  expect(await lock.forceUnlock()).toBe(true);
-  expect(await lock.isLocked()).toBe(false);
-  await expect(granted.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-  const troubles: unknown[] = [];
-  one.on("error", (trouble) => troubles.push(trouble));
-  expect(await lock.run(() => 7)).toBe(7);
-  expect(troubles).toEqual([]);
-  expect(await lock.isLocked()).toBe(false);
-  await count(one, two, name);
-  // These keys stay when no client uses them.
-  for (const kept of ["semaphore", "permits"]) await redis.del(`${name}:${kept}`);
-  await redis.del(`redisson_lock_token:{${name}:fenced}`);
-}
-
-/** The same for semaphores, permits and latches. */
-async function count(one: LockClient, two: LockClient, name: string): Promise<void> {
-  const semaphore = one.getSemaphore(`${name}:semaphore`);
-  expect(await semaphore.trySetPermits(3)).toBe(true);
-  await semaphore.acquire(3);
-  const more = two.getSemaphore(`${name}:semaphore`).acquire(2);
-  await semaphore.release(3);
-  await more;
-  expect(await semaphore.drainPermits()).toBe(1);
-
-  const permits = one.getPermitExpirableSemaphore(`${name}:permits`);
-  await permits.setPermits(2);
-  const [kept, leased] = [await permits.acquire(), await permits.acquire({ lease: 20_000 })];
-  await new Promise((resolve) => one.once("renewed", resolve));
-  expect(await permits.updateLeaseTime(leased, 10_000)).toBe(true);
-  expect(await permits.acquiredPermits()).toBe(2);
-  await permits.release(kept);
-  await two.getPermitExpirableSemaphore(`${name}:permits`).release(leased);
-  expect(await permits.availablePermits()).toBe(2);
-
-  const latch = one.getCountDownLatch(`${name}:latch`);
-  expect(await latch.trySetCount(1)).toBe(true);
-  const open = two.getCountDownLatch(`${name}:latch`).await();
-  await latch.countDown();
-  expect(await open).toBe(true);
-
-  const hold = await one.getFencedLock(`${name}:fenced`).lock();
-  expect(await two.inspect(`${name}:fenced`)).toMatchObject({
-    kind: "fenced",
-    holders: [{ ownerId: hold.ownerId }],
-  });
-  for await (const { kind } of two.list({ match: `${name}:fenced` })) expect(kind).toBe("fenced");
-  await hold.unlock();
-}
-
 describe("a single server", () => {
   let master: RedisServer;
   let replica: RedisServer;
@@ -145,13 +63,11 @@ describe("a single server", () => {
     await master?.stop();
   });
 
-  test.each([
-    ["without replicas", {}],
-    ["with a replica", { replicas: 1 }],
-    ["where shardedPubSub is asked for", { shardedPubSub: true }],
-  ])("%s", async (_, options) => {
+  test("a client that is told to take it sends no command or line that an old server does not know", async () => {
     const wire = await Wire.tap([master]);
-    await live(master.connect(), "job", { pollCap: 10_000, ...options });
+    const client = connect(master.connect(), { replicas: 1, shardedPubSub: true });
+    await client.ready();
+    await client.getLock("job").run(() => {});
     await wire.expectOld();
     wire.stop();
   });
@@ -220,33 +136,6 @@ describe("a single server", () => {
       expect(texts[0]).toMatch(/^#!lua/);
       expect(texts.some((lua) => !lua.startsWith("#!lua"))).toBe(tried);
       expect(texts.length).toBeLessThan(20);
-    });
-  });
-});
-
-describe("a cluster", () => {
-  let cluster: RedisCluster;
-  beforeAll(async () => {
-    cluster = await startCluster({ masters: 3, replicas: 1 });
-  });
-  afterAll(() => cluster?.stop());
-
-  test.each([
-    ["without replicas", {}],
-    ["with replicas", { replicas: 1 }],
-    ["where shardedPubSub is asked for", { shardedPubSub: true }],
-  ])("%s", async (_, options) => {
-    const wire = await Wire.tap(cluster.nodes);
-    const redis = cluster.connect();
-    await Promise.all(["a", "b", "c"].map((name) => live(redis, name, { pollCap: 10_000, ...options })));
-    await wire.expectOld();
-    wire.stop();
-  });
-
-  test("all that is left has an end", async () => {
-    await until("only what lapses is left", async () => {
-      const keys = await allKeys(cluster.connect());
-      return [...keys.values()].every(({ ttl }) => ttl > 0);
     });
   });
 });
