@@ -2,7 +2,6 @@
  * The claims of a simulation about its locks, as a history that is linearizable or not: each call, and each hold that
  * may have ended without a call. It has only what the processes know; what they were not told is open.
  */
-import type { History, Operation, Outcome } from "../histories/history.js";
 import {
   type LockAnswer,
   type LockCall,
@@ -11,8 +10,14 @@ import {
   type SemaphoreAnswer,
   type SemaphoreCall,
   semaphore,
-} from "../histories/specs.js";
-import { checkLinearizable, type Verdict } from "../histories/wing-gong.js";
+} from "../fleet/specs.js";
+import {
+  checkLinearizable,
+  type History,
+  type Operation,
+  type Outcome,
+  type Verdict,
+} from "../fleet/wing-gong.js";
 import { type Call, MEMBERS, NAME, type Stay } from "./process.js";
 import type { Schedule } from "./schedule.js";
 import type { Simulation } from "./simulation.js";

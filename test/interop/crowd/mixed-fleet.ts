@@ -4,14 +4,17 @@
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { check, type Finding, type History, type Limits } from "../../exclusion/checker.js";
-import { type Figures, Fleet, type Part, sum, type WorkerFigures } from "../../exclusion/fleet.js";
-import { ENTER, LEAVE } from "../../exclusion/journal.mjs";
-import { groupByLock, inOrderOf, MS } from "../../exclusion/sections.js";
-import { isAtLeast, type RedisServer, type WorkerOptions } from "../../support/index.js";
+import { LIMITS as FLEET, TERMS } from "../../fleet/campaign.js";
+import { check, type Finding, type History, type Limits } from "../../fleet/checker.js";
+import { type Figures, Fleet, type Crew as NodeCrew } from "../../fleet/fleet.js";
+import { groupByLock, kindOf, MS } from "../../fleet/history.js";
+import { swapsOf } from "../../fleet/planted.js";
+import { independent } from "../../fleet/sites.js";
+import { isAtLeast, type RedisServer } from "../../support/index.js";
 import type { Built } from "../build.js";
 import { JavaClient } from "../java.js";
 import { Jvm } from "../jvm.js";
+import { ENTER, LEAVE, readJava } from "./java-journal.js";
 
 export interface Crew {
   readonly nodes: number;
@@ -19,8 +22,8 @@ export interface Crew {
   /** The tasks of each process, on both sides. */
   readonly tasks: { coolTasks: number; cool: number; hotTasks: number; hot: number };
   readonly kinds: readonly string[];
-  /** How the Node processes are started. */
-  readonly worker?: WorkerOptions;
+  /** The mistake that the Node processes make: see test/fleet/planted.ts. */
+  readonly nodePlanted?: string;
   /** The mistake that the JVMs make. */
   readonly planted?: string;
 }
@@ -44,20 +47,20 @@ const IN_LINE = 1;
  * A Java waiter can miss its wake-up: another thread of its process took it, or a spin lock sent none. Then it sleeps
  * for the TTL that it saw. So does the reader behind a writer that goes on as a reader.
  */
-const LIMITS: Limits = { lease: WATCHDOG, margin: 3_000, patience: 2 * WATCHDOG };
+const MARGIN = 3_000;
+const LIMITS: Limits = { ...FLEET, patience: 2 * WATCHDOG + MARGIN, absence: WATCHDOG };
 const LIMITS_OF: Readonly<Record<string, Limits>> = {
   // Each place lasts for its full time, even if places before it are dropped early.
   fair: { ...LIMITS, absence: 6 * FAIR_WAIT },
   // Java's write leases add up. A Node writer that died in the queue keeps Node's readers out for three polls.
-  readwrite: { ...LIMITS, lease: 2 * WATCHDOG, absence: 4 * POLL_CAP },
+  readwrite: { ...LIMITS, absence: Math.max(2 * WATCHDOG, 4 * POLL_CAP) },
 };
-const LONGEST: Limits = { ...LIMITS, lease: 2 * WATCHDOG, absence: 6 * FAIR_WAIT };
 
 /**
  * The time after a death in which all calls may have to wait; only after that the checker can tell which ones are
  * stuck.
  */
-export const QUIET: number = 6 * FAIR_WAIT + LIMITS.margin + LIMITS.patience;
+export const QUIET: number = 6 * FAIR_WAIT + LIMITS.patience;
 
 export interface Outcome {
   readonly history: History;
@@ -70,28 +73,29 @@ export class MixedFleet {
   readonly #built: Built;
   readonly #crew: Crew;
   readonly #fleet: Fleet;
-  readonly #nodes: Part;
+  readonly #nodes: NodeCrew;
   readonly #jvms = new Map<string, { jvm: Jvm; locks: JavaClient }>();
-  readonly #deaths = new Map<string, bigint>();
   #started = 0;
 
   private constructor(built: Built, crew: Crew, fleet: Fleet) {
     this.#built = built;
     this.#crew = crew;
     this.#fleet = fleet;
-    const options = { watchdogTimeout: WATCHDOG, fairWaitTimeout: FAIR_WAIT, pollCap: POLL_CAP };
-    const { nodes: processes, kinds, tasks, worker } = crew;
-    const config = { kinds, ...tasks, manner: "wild", lease: LEASE, safe: SAFE, options };
-    this.#nodes = { processes, config, limits: LONGEST, ...(worker ? { worker } : {}) };
+    const { nodes: processes, kinds, tasks } = crew;
+    this.#nodes = { processes, kinds, tasks: tasks.coolTasks + tasks.hotTasks, mortal: true };
   }
 
   static async launch(built: Built, crew: Crew): Promise<MixedFleet> {
-    return new MixedFleet(built, crew, await Fleet.launch());
+    const options = { watchdogTimeout: WATCHDOG, fairWaitTimeout: FAIR_WAIT, pollCap: POLL_CAP };
+    const config = { ...TERMS.config, lease: LEASE, safe: SAFE, options, infix: "hot-" };
+    const swaps = crew.nodePlanted ? swapsOf(crew.nodePlanted) : [];
+    const terms = { ...TERMS, names: crew.tasks.hot, config, swaps };
+    return new MixedFleet(built, crew, await Fleet.launch(independent(1, false), terms));
   }
 
   async man(): Promise<void> {
-    const jvms = Array.from({ length: this.#crew.jvms }, () => this.#addJvm());
-    await Promise.all([this.#fleet.man(this.#nodes), ...jvms]);
+    await this.#fleet.man([this.#nodes]);
+    await Promise.all(Array.from({ length: this.#crew.jvms }, () => this.#addJvm()));
   }
 
   /** Kills a process of either side now and then, and starts another one. */
@@ -100,12 +104,12 @@ export class MixedFleet {
     const { nodes, jvms } = this.#crew;
     while (performance.now() < end) {
       await pause(200 + randomInt(1_500));
-      if (randomInt(nodes + jvms) < nodes) await this.#fleet.replaceOne(this.#nodes, this.#deaths);
+      if (randomInt(nodes + jvms) < nodes) await this.#replaceNode();
       else await this.#replaceJvm();
     }
     // On a slow machine there may have been no kill on one side, so this makes up for it.
-    const isSpared = (side: string) => ![...this.#deaths.keys()].some((name) => name.startsWith(side));
-    if (isSpared("p")) await this.#fleet.replaceOne(this.#nodes, this.#deaths);
+    const isSpared = (side: string) => ![...this.#fleet.deaths.keys()].some((name) => name.startsWith(side));
+    if (isSpared("p")) await this.#replaceNode();
     if (isSpared("j")) await this.#replaceJvm();
   }
 
@@ -114,25 +118,31 @@ export class MixedFleet {
     const all = [...this.#jvms.values()];
     const [node, java] = await Promise.all([
       this.#fleet.stop(),
-      Promise.all(all.map(({ locks }) => locks.call<WorkerFigures>({ op: "stopSoak" }))),
+      Promise.all(
+        all.map(({ locks }) => locks.call<Record<string, number> & { errors: string[] }>({ op: "stopSoak" })),
+      ),
     ]);
     await Promise.all(all.map(({ locks }) => locks.close()));
     await this.#killJvms();
-    const { counts, errors } = sum(java);
-    const javas = Object.entries(counts).map(([name, count]) => [`java ${name}`, count]);
-    return { counts: { ...node.counts, ...Object.fromEntries(javas) }, errors: [...node.errors, ...errors] };
+    const counts: Record<string, number> = { ...node.counts };
+    for (const { errors: _, ...figures } of java) {
+      for (const [name, count] of Object.entries(figures))
+        counts[`java ${name}`] = (counts[`java ${name}`] ?? 0) + count;
+    }
+    return { counts, errors: [...node.errors, ...java.flatMap(({ errors }) => errors)] };
   }
 
   async judge(): Promise<Outcome> {
-    const recalled = await this.#fleet.recall(new Map(this.#deaths), LONGEST);
-    const history = { ...recalled, sections: recalled.sections.map(withoutPlace) };
-    const kinds = new Set(history.sections.map(({ lock }) => kindOf(lock)));
+    const recalled = await this.#fleet.recall([this.#nodes], QUIET);
+    const stays = [...recalled.stays, ...(await readJava(this.#fleet.witness))].map(withoutPlace);
+    const history = { ...recalled, stays };
+    const kinds = new Set(stays.map(({ lock }) => kindOf(lock)));
     const findings = [...kinds].flatMap((kind) => check(only(kind, history), LIMITS_OF[kind] ?? LIMITS));
     const server = this.#fleet.site.connect();
     const keys = (await server.keys("*")).filter((key) => !key.startsWith("redisson_lock_token:"));
     const ttls = await Promise.all(keys.map((key) => server.pttl(key)));
+    if (findings.length > 0) console.log(`interop: the journals are in ${this.#fleet.keep()}`);
     await this.#fleet.clear();
-    this.#deaths.clear();
     return { history, findings, eternal: keys.filter((_, i) => ttls[i] === -1) };
   }
 
@@ -147,7 +157,9 @@ export class MixedFleet {
     const [server] = (await site.masters()) as [RedisServer];
     const options = { watchdog: WATCHDOG, fairWait: FAIR_WAIT };
     const locks = await JavaClient.connect(jvm, { url: server.url, ...options });
-    const witness = await JavaClient.connect(jvm, { url: register.url });
+    const witness = await JavaClient.connect(jvm, {
+      url: `redis://${register.options.host}:${register.options.port}`,
+    });
     this.#jvms.set(name, { jvm, locks });
     const { tasks, kinds, planted } = this.#crew;
     // Before 4.4.0 a Java client that reads several locks renews the holds of only one.
@@ -167,9 +179,14 @@ export class MixedFleet {
     await locks.call({ op: "soak", ...config, ...scripts, name, seed, witness: witness.name });
   }
 
+  async #replaceNode(): Promise<void> {
+    const { members } = this.#fleet;
+    await this.#fleet.replace(members[randomInt(members.length)] as (typeof members)[number]);
+  }
+
   async #replaceJvm(): Promise<void> {
     const [name, { jvm }] = [...this.#jvms][randomInt(this.#jvms.size)] as [string, { jvm: Jvm }];
-    this.#deaths.set(name, process.hrtime.bigint());
+    this.#fleet.deaths.set(name, Number(process.hrtime.bigint()));
     this.#jvms.delete(name);
     await Promise.all([jvm.kill(), this.#addJvm()]);
   }
@@ -188,35 +205,33 @@ function withoutPlace<T extends { place: unknown }>(section: T): T & { place: un
   return { ...section, place: undefined };
 }
 
-function kindOf(lock: string): string {
-  return lock.slice(0, lock.indexOf("-"));
-}
-
 function only(kind: string, history: History): History {
   const isOf = ({ lock }: { lock: string }) => kindOf(lock) === kind;
+  const { deaths, stays, counters = [], asks = [], remains = [], doubtful } = history;
   return {
-    deaths: history.deaths,
-    sections: history.sections.filter(isOf),
-    counters: history.counters?.filter(isOf) ?? [],
+    deaths,
+    ...(doubtful ? { doubtful } : {}),
+    stays: stays.filter(isOf),
+    counters: counters.filter(isOf),
+    asks: asks.filter(isOf),
     // Java's scripts drop a dead waiter without touching the key of those alive, which ends by its TTL.
-    sightings:
-      history.sightings?.filter((each) => isOf(each) && !each.key?.startsWith("holdfast_alive:")) ?? [],
-    asks: history.asks?.filter(isOf) ?? [],
+    remains: remains.filter((each) => isOf(each) && !each.key.startsWith("holdfast_alive:")),
   };
 }
 
 /** The stays of each side and kind, the renewed ones, and how often a lock went from one side to the other. */
-export function describeMix({ sections }: History): { counts: Record<string, number>; text: string } {
+export function describeMix({ stays: all }: History): { counts: Record<string, number>; text: string } {
   const counts: Record<string, number> = {};
   const count = (what: string) => {
     counts[what] = (counts[what] ?? 0) + 1;
   };
   const sideOf = (process: string) => (process.startsWith("j") ? "Java" : "Node");
-  for (const [lock, stays] of groupByLock(sections)) {
+  for (const [lock, stays] of groupByLock(all)) {
     let last: string | undefined;
-    for (const { process, deadline, enteredAt, leftAt = enteredAt } of inOrderOf("enteredAt", stays)) {
+    const entered = [...stays].sort((a, b) => a.enteredAt - b.enteredAt);
+    for (const { process, renewed, enteredAt, leftAt = enteredAt } of entered) {
       const side = sideOf(process);
-      if (deadline === undefined && leftAt - enteredAt > BigInt(WATCHDOG) * MS) count("renewed stays");
+      if (renewed && leftAt - enteredAt > WATCHDOG * MS) count("renewed stays");
       count(`${side} ${kindOf(lock)}`);
       if (last !== undefined && last !== side) count("changes of side");
       last = side;

@@ -1,1 +1,0 @@
-export function randomFrom(seed: number): () => number;

@@ -1,3 +1,0 @@
-import type { Report } from "./report.js";
-
-export function pageOf(report: Report): string;
