@@ -1,0 +1,277 @@
+/** Contract section 2: extend() of a Hold. */
+import { expect } from "vitest";
+import { failure, row, SINGLE, watch } from "../support/place/index.js";
+
+/** The part of a lease that the default drift leaves. */
+const leaves = (lease: number): number => lease * 0.99 - 2;
+const WATCHDOG = 9_000;
+const COMMAND_TIMEOUT = 1_000;
+const IMPATIENT = { commandTimeout: COMMAND_TIMEOUT };
+const LATER = 100_000;
+
+row.real(
+  "extend() resolves with nothing, and Redis keeps the lock longer [§2 extend-later]",
+  async (place) => {
+    const { lock, view } = place;
+    const hold = await lock.lock({ lease: 10_000 });
+    expect(await hold.extend(60_000)).toBeUndefined();
+    expect(await view.ttl()).toBeGreaterThan(50_000);
+    expect(hold.remaining).toBeGreaterThan(50_000);
+    expect(hold.remaining).toBeLessThanOrEqual(leaves(60_000));
+    await hold.unlock();
+  },
+);
+
+row("extend() to later counts from when it is called [§2 extend-later]", async ({ lock, pass, view }) => {
+  const hold = await lock.lock({ lease: 10_000 });
+  await pass(3_000);
+  await hold.extend(40_000);
+  expect([hold.remaining, await view.ttl()]).toEqual([leaves(40_000), 40_000]);
+  await pass(leaves(40_000) - 1);
+  expect(hold.isHeld).toBe(true);
+  await pass(1);
+  expect(hold.isHeld).toBe(false);
+});
+
+row("extend() to later is a command of its own for each member [§2 extend-later]", async (place) => {
+  const { lock, servers, kind } = place;
+  const hold = await lock.lock({ lease: 10_000 });
+  for (const server of servers) server.took();
+  await hold.extend(60_000);
+  expect(servers.flatMap((server) => server.took())).toHaveLength(kind.members);
+  await hold.unlock();
+});
+
+row(
+  "extend() to later moves the deadline of all holds of the owner [§2 extend-later] [§2 one-deadline]",
+  { isAhead: true },
+  async ({ lock }) => {
+    const outer = await lock.lock({ lease: 20_000 });
+    const inner = await lock.lock({ lease: 20_000, owner: outer });
+    await inner.extend(60_000);
+    expect([outer.remaining, inner.remaining]).toEqual([leaves(60_000), leaves(60_000)]);
+    await outer.unlock();
+    await inner.unlock();
+  },
+);
+
+row(
+  "extend() of a kept hold never goes below watchdogTimeout, and it is kept all the same [§2 extend-later]",
+  { client: { watchdogTimeout: WATCHDOG } },
+  async ({ lock, pass, view }) => {
+    const hold = await lock.lock();
+    await pass(1_000);
+    await hold.extend(1);
+    expect(hold.remaining).toBeGreaterThanOrEqual(leaves(WATCHDOG) - 1_000);
+    await hold.extend(50_000);
+    await pass(40_000);
+    expect(await view.ttl()).toBe(10_000);
+    expect(hold.remaining).toBe(leaves(50_000) - 40_000);
+    await pass(60_000);
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+  },
+);
+
+row(
+  "extend() to earlier moves the deadline here alone, so Redis keeps its time [§2 extend-earlier] [§2 ttl-never-lowered]",
+  { isAhead: true },
+  async ({ lock, view, pass }) => {
+    const hold = await lock.lock({ lease: 60_000 });
+    await hold.extend(10_000);
+    expect(hold.remaining).toBe(leaves(10_000));
+    expect(await view.ttl()).toBe(60_000);
+    await pass(1_000);
+    expect(await view.ttl()).toBe(59_000);
+    await hold.unlock();
+  },
+);
+
+row(
+  "extend() to earlier ends all holds of the owner as expired at that time, and gives the lock back [§2 extend-earlier]",
+  { isAhead: true },
+  async ({ lock, rival, pass }) => {
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 60_000, owner: outer });
+    await inner.extend(10_000);
+    await pass(leaves(10_000) - 1);
+    expect([outer.isHeld, inner.isHeld]).toEqual([true, true]);
+    expect(await rival.tryLock()).toBeNull();
+    await pass(1);
+    for (const { signal } of [outer, inner]) expect(signal.reason).toMatchObject({ reason: "expired" });
+    const next = await rival.tryLock();
+    expect(next?.isHeld).toBe(true);
+    await next?.unlock();
+  },
+);
+
+row.real(
+  "extend() to earlier gives the lock back at that time, and to later again before that [§2 extend-earlier]",
+  async ({ lock, twin, pass, eventually }) => {
+    const hold = await lock.lock({ lease: 60_000 });
+    await hold.extend(20_000);
+    await hold.extend(40_000);
+    expect(hold.remaining).toBeGreaterThan(25_000);
+    await hold.extend(400);
+    expect(await twin.isLocked()).toBe(true);
+    await pass(450);
+    await eventually(() => hold.signal.aborted);
+    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    await eventually(async () => !(await twin.isLocked()));
+    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+  },
+);
+
+row(
+  "the answer to a call made before an extend() to earlier does not lift the deadline again [§2 extend-earlier]",
+  { kinds: SINGLE, isAhead: true },
+  async ({ lock, a, pass, settle }) => {
+    const hold = await lock.lock({ lease: 60_000 });
+    a.keep("replies");
+    const later = watch(hold.extend(LATER));
+    await settle();
+    const earlier = watch(hold.extend(5_000));
+    await settle();
+    const { state } = earlier;
+    await a.letGo();
+    expect([state, later.state]).toEqual(["resolved", "resolved"]);
+    expect(hold.remaining).toBe(leaves(5_000));
+    await pass(5_000);
+    expect(hold.isHeld).toBe(false);
+  },
+);
+
+row("extend() after the deadline or a force is LOCK_LOST [§2 extend-errors]", async ({ lock, pass }) => {
+  const lapsed = await lock.lock({ lease: 1_000 });
+  await pass(1_000);
+  expect(await failure(lapsed.extend(20_000))).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+  const forced = await lock.lock({ lease: 60_000 });
+  await lock.forceUnlock();
+  expect(await failure(forced.extend(20_000))).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+});
+
+row(
+  "extend() after an unlock of any sort is NOT_OWNER [§2 extend-errors]",
+  async ({ lock, client, kind }) => {
+    await client.scope(async () => {
+      const hold = await lock.lock({ lease: 10_000 });
+      await hold.unlock();
+      expect(await failure(hold.extend(20_000))).toMatchObject({ code: "NOT_OWNER" });
+      if (!SINGLE.includes(kind)) return;
+      const second = await lock.lock({ lease: 10_000 });
+      await lock.unlock();
+      expect(await failure(second.extend(20_000))).toMatchObject({ code: "NOT_OWNER" });
+    });
+  },
+);
+
+row(
+  "extend() that is called before the unlock is not refused for it, whatever is on its way [§2 extend-errors] [B88]",
+  async ({ lock }) => {
+    const hold = await lock.lock({ lease: 10_000 });
+    const nested = lock.lock({ owner: hold });
+    const extending = hold.extend(40_000);
+    const unlocking = hold.unlock();
+    expect(await extending).toBeUndefined();
+    await unlocking;
+    await (await nested).unlock();
+  },
+);
+
+row(
+  "extend() of a hold that is lost before the answer comes rejects with that loss [§2 extend-errors]",
+  { kinds: SINGLE },
+  async ({ lock, a, settle }) => {
+    const outer = await lock.lock({ lease: 60_000 });
+    const inner = await lock.lock({ lease: 60_000, owner: outer });
+    a.keep("replies");
+    const call = watch(inner.extend(90_000));
+    await settle();
+    a.loseAll("forced");
+    await a.letGo();
+    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+    expect(call.error).toBe(inner.signal.reason);
+  },
+);
+
+row(
+  "extend() whose hold's deadline passes before the answer comes rejects as expired [§2 extend-errors]",
+  { kinds: SINGLE, client: { commandTimeout: 30_000 } },
+  async ({ lock, a, server, settle }) => {
+    const hold = await lock.lock({ lease: 2_000 });
+    a.keep("replies");
+    const call = watch(hold.extend(60_000));
+    await settle();
+    // The process has stalled: no timer has fired yet.
+    server.clock.moveTo(2_000);
+    await a.letGo();
+    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
+    expect(hold.isHeld).toBe(false);
+  },
+);
+
+row(
+  "extend() without an answer is UNAVAILABLE in time, and the hold keeps the deadline that it had [§2 unavailable] [§2 extend-later]",
+  { kinds: SINGLE, client: IMPATIENT },
+  async ({ lock, a, pass }) => {
+    for (const way of ["requests", "replies"] as const) {
+      const hold = await lock.lock({ lease: 60_000 });
+      a.keep(way);
+      const call = watch(hold.extend(LATER));
+      await pass(COMMAND_TIMEOUT - 1);
+      expect(call.outcome).toBe("pending");
+      await pass(1);
+      expect(call.outcome).toBe("UNAVAILABLE");
+      expect(hold.remaining).toBe(leaves(60_000) - COMMAND_TIMEOUT);
+      await a.letGo();
+      expect(hold.isHeld).toBe(true);
+      await hold.unlock();
+    }
+  },
+);
+
+for (const isKnown of [true, false]) {
+  row(
+    `extend() behind an unanswered one, of a hold that ends meanwhile, is LOCK_LOST; its script is ${isKnown ? "known" : "new"} to Redis [§2 extend-errors] [B58]`,
+    { kinds: SINGLE, client: { commandTimeout: 300 } },
+    async ({ lock, a, pass }) => {
+      const hold = await lock.lock({ lease: 2_000 });
+      if (isKnown) await hold.extend(2_000);
+      a.keep("replies");
+      const unanswered = watch(hold.extend(2_001));
+      await pass(300);
+      expect(unanswered.outcome).toBe("UNAVAILABLE");
+      await pass(1_500);
+      const behind = watch(hold.extend(2_000));
+      await pass(190);
+      expect(hold.isHeld).toBe(false);
+      await a.letGo();
+      expect(behind.outcome).toBe("LOCK_LOST");
+      await pass(1_000);
+    },
+  );
+}
+
+row(
+  "a copy of an extend() that arrives late never shortens, lengthens or brings back anything [§2 counts-once]",
+  { kinds: SINGLE, client: IMPATIENT },
+  async ({ lock, a, pass, settle, view }) => {
+    const hold = await lock.lock({ lease: 20_000 });
+    a.keep("requests");
+    const first = watch(hold.extend(25_000));
+    await settle();
+    await a.reconnect();
+    expect(first.outcome).toBeUndefined();
+    await hold.extend(50_000);
+    await a.letGo();
+    expect([hold.remaining, await view.ttl()]).toEqual([leaves(50_000), 50_000]);
+    a.keep("requests");
+    const second = watch(hold.extend(60_000));
+    await pass(COMMAND_TIMEOUT);
+    expect(second.outcome).toBe("UNAVAILABLE");
+    await a.reconnect();
+    await hold.unlock();
+    await a.letGo();
+    expect(await view.hash()).toEqual({});
+  },
+);

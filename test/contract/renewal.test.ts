@@ -1,0 +1,300 @@
+/** Contract section 2: how the watchdog keeps holds that were taken without a lease. */
+import { expect } from "vitest";
+import { failure, row, SINGLE, type VirtualPlace, watch } from "../support/place/index.js";
+
+const WATCHDOG = 9_000;
+const ROUND = WATCHDOG / 3;
+const RETRY = ROUND / 10;
+/** A round and the part of it by which renewals may be late, so that they share a command. */
+const SOON = ROUND + WATCHDOG / 12;
+/** The part of the watchdog's lease that the default drift leaves. */
+const DEADLINE = WATCHDOG * 0.99 - 2;
+const client = { watchdogTimeout: WATCHDOG, commandTimeout: 1_000 };
+/** For late answers. */
+const patient = { ...client, commandTimeout: 30_000 };
+
+const count = ({ servers }: VirtualPlace) => servers.flatMap((server) => server.took()).length;
+const renewals = ({ a, kind }: VirtualPlace) =>
+  a.heard("renewed").filter((event) => event.kind === kind.kind).length;
+
+row(
+  "a kept lock is renewed every third of watchdogTimeout, by one command for all holds of the owner [§2 lease]",
+  { kinds: SINGLE, client },
+  async (place) => {
+    const { lock, pass, a, view } = place;
+    a.listen("renewed");
+    const outer = await lock.lock();
+    const inner = await lock.lock({ owner: outer });
+    count(place);
+    await pass(SOON);
+    expect(count(place)).toBe(1);
+    expect(renewals(place)).toBe(1);
+    for (const hold of [outer, inner]) expect(hold.remaining).toBeGreaterThan(DEADLINE - WATCHDOG / 12 - 1);
+    await pass(10 * ROUND);
+    const sent = count(place);
+    expect(sent).toBeGreaterThanOrEqual(8);
+    expect(sent).toBeLessThanOrEqual(13);
+    expect(await view.count()).toBe(2);
+    await outer.unlock();
+    await pass(2 * ROUND);
+    expect(inner.isHeld).toBe(true);
+    await inner.unlock();
+    count(place);
+    await pass(5 * ROUND);
+    expect(count(place)).toBe(0);
+  },
+);
+
+row("a lock with a lease is never renewed [§2 lease]", { client }, async (place) => {
+  place.a.listen("renewed");
+  await place.lock.lock({ lease: 60_000 });
+  count(place);
+  await place.pass(50_000);
+  expect([count(place), renewals(place)]).toEqual([0, 0]);
+  await place.client.close({ timeout: 0 });
+  await place.view.wipe();
+});
+
+row.real(
+  "a kept hold outlives watchdogTimeout, and a leased one does not outlive its lease [§2 lease]",
+  { client: { watchdogTimeout: 600 }, kinds: SINGLE },
+  async ({ lock, other, pass }) => {
+    const kept = await lock.lock();
+    const leased = await other.lock({ lease: 600 });
+    await pass(1_300);
+    expect([kept.isHeld, leased.isHeld]).toEqual([true, false]);
+    await kept.unlock();
+  },
+);
+
+row(
+  "an owner is renewed as long as one of its holds was taken without a lease, and no longer [§2 watchdog-any]",
+  { client },
+  async (place) => {
+    const { lock, pass } = place;
+    const leased = await lock.lock({ lease: 200_000 });
+    const kept = await lock.lock({ owner: leased });
+    count(place);
+    await pass(SOON);
+    expect(count(place)).toBeGreaterThan(0);
+    await kept.unlock();
+    count(place);
+    await pass(10 * ROUND);
+    expect(count(place)).toBe(0);
+    expect(leased.isHeld).toBe(true);
+    await leased.unlock();
+  },
+);
+
+row(
+  "a renewal without an answer is announced once, tried again after a tenth of a round, and saves the hold [§2 lease] [F19]",
+  { kinds: SINGLE, client },
+  async ({ lock, pass, a, kind }) => {
+    a.listen("suspended", "renewed");
+    const hold = await lock.lock();
+    await pass(ROUND - 1);
+    for (let outages = 1; outages <= 2; outages++) {
+      a.keep("requests");
+      while (a.onTheirWay === 0) await pass(100);
+      await pass(1_000);
+      expect(a.heard("suspended")).toHaveLength(outages);
+      expect(a.heard("suspended").at(-1)).toMatchObject({
+        lockName: lock.name,
+        kind: kind.kind,
+        ownerId: hold.ownerId,
+        cause: { code: "UNAVAILABLE" },
+      });
+      const { onTheirWay } = a;
+      await pass(RETRY + 100);
+      expect(a.onTheirWay).toBeGreaterThan(onTheirWay);
+      expect(a.heard("suspended")).toHaveLength(outages);
+      await a.letGo();
+      await pass(5 * ROUND);
+      expect(hold.isHeld).toBe(true);
+    }
+    expect(a.heard("renewed").length).toBeGreaterThan(0);
+    await hold.unlock();
+  },
+);
+
+row(
+  "renewals that are each answered too late keep the hold all the same [§2 lease] [B243]",
+  { kinds: SINGLE, client },
+  async ({ lock, pass, a }) => {
+    const hold = await lock.lock();
+    for (let past = 0; past < 4 * WATCHDOG; past += 1_100) {
+      a.keep("replies");
+      for (; hold.isHeld && a.onTheirWay === 0; past += 100) await pass(100);
+      await pass(1_100);
+      await a.letGo();
+    }
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+  },
+);
+
+row(
+  "a renewal counts from when it was sent, however late its answer is [§2 remaining-from-send] [F5]",
+  { kinds: SINGLE, client: patient },
+  async ({ lock, pass, a }) => {
+    a.listen("renewed");
+    const hold = await lock.lock();
+    await pass(ROUND - 1);
+    a.keep("replies");
+    await pass(1 + WATCHDOG / 12);
+    await pass(2_000);
+    await a.letGo();
+    expect(a.heard("renewed")).toHaveLength(1);
+    expect(hold.remaining).toBeGreaterThan(DEADLINE - 2_000 - WATCHDOG / 12 - 1);
+    expect(hold.remaining).toBeLessThanOrEqual(DEADLINE - 2_000);
+    await hold.unlock();
+  },
+);
+
+row(
+  "a late answer to a renewal that found no lock ends nothing that is held again [§2 lease]",
+  { kinds: SINGLE, client },
+  async ({ lock, server, view, pass, a }) => {
+    const hold = await lock.lock();
+    await pass(ROUND - 1);
+    a.keep("replies");
+    const fields = await view.hash();
+    server.delete();
+    await pass(1 + 1_000);
+    expect(a.onTheirWay).toBeGreaterThan(0);
+    server.give(fields);
+    await a.letGo();
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+  },
+);
+
+for (const [title, wait] of [
+  ["when its timer has fired", (place: VirtualPlace) => place.pass(DEADLINE)],
+  ["though no timer has fired", async ({ server }: VirtualPlace) => server.clock.moveTo(DEADLINE)],
+] as const) {
+  row(
+    `a hold that was lost is not brought back by the late answer to its renewal, ${title} [§2 lost-is-final]`,
+    { kinds: SINGLE, client: patient },
+    async (place) => {
+      const { lock, pass, a, view } = place;
+      a.listen("renewed");
+      const hold = await lock.lock();
+      await pass(ROUND - 1);
+      a.keep("replies");
+      await pass(1 + WATCHDOG / 12);
+      expect(a.onTheirWay).toBeGreaterThan(0);
+      await wait(place);
+      await a.letGo();
+      expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "unreachable" });
+      expect(hold.isHeld).toBe(false);
+      expect(a.heard("renewed")).toEqual([]);
+      await place.settle();
+      expect(await view.hash()).toEqual({});
+    },
+  );
+}
+
+row(
+  "a renewal does not lower a deadline that was extended beyond it [§2 one-deadline] [§2 ttl-never-lowered]",
+  { client },
+  async ({ lock, pass, view }) => {
+    const hold = await lock.lock();
+    await hold.extend(60_000);
+    await pass(2 * ROUND);
+    expect(hold.remaining).toBe(60_000 * 0.99 - 2 - 2 * ROUND);
+    expect(await view.ttl()).toBe(60_000 - 2 * ROUND);
+    await hold.unlock();
+  },
+);
+
+row(
+  "an unlock during a renewal is the end: the answer means nothing, and the next hold has a round of its own [§2 wire-id-once] [F20]",
+  { kinds: SINGLE, client: patient },
+  async ({ lock, pass, a, view }) => {
+    a.listen("renewed", "lost");
+    const hold = await lock.lock();
+    await pass(ROUND - 1);
+    a.keep("replies");
+    await pass(1 + WATCHDOG / 12);
+    const back = watch(hold.unlock());
+    await a.letGo();
+    expect(back.outcome).toBeUndefined();
+    expect(a.told).toEqual([]);
+    const next = await lock.lock();
+    await pass(SOON);
+    expect(a.heard("renewed")).toHaveLength(1);
+    expect(await view.count()).toBe(1);
+    await next.unlock();
+  },
+);
+
+row(
+  "a hold that is on its way back is not renewed [§2 lease] [F20]",
+  { kinds: SINGLE, client: patient },
+  async ({ lock, pass, a, server }) => {
+    const hold = await lock.lock();
+    a.keep("replies");
+    void watch(hold.unlock());
+    server.took();
+    await pass(2 * ROUND);
+    expect(server.took()).toEqual([]);
+    await a.letGo();
+  },
+);
+
+row(
+  "what ends as given back or forced leaves the owner's next hold a round of its own [§2 lease]",
+  { kinds: SINGLE, client },
+  async (place) => {
+    const { lock, pass, a, client: mine } = place;
+    for (const isForced of [false, true]) {
+      await mine.scope(async () => {
+        const first = await lock.lock();
+        if (isForced) a.loseAll("forced");
+        else await first.unlock();
+        await pass(ROUND - 200);
+        const hold = await lock.lock();
+        count(place);
+        await pass(ROUND - 1);
+        expect(count(place)).toBe(0);
+        await pass(1 + WATCHDOG / 12);
+        expect(count(place)).toBe(1);
+        await hold.unlock();
+      });
+    }
+  },
+);
+
+row(
+  "a renewal that fails while the lock is on its way back is announced to nobody [§2 lease]",
+  { kinds: SINGLE, client },
+  async ({ lock, pass, a }) => {
+    a.listen("suspended");
+    const outer = await lock.lock();
+    const inner = await lock.lock({ owner: outer });
+    await pass(ROUND - 1);
+    a.keep("requests");
+    await pass(1);
+    const unlocks = [watch(outer.unlock()), watch(inner.unlock())];
+    await pass(1_000);
+    expect(a.heard("suspended")).toEqual([]);
+    await a.letGo();
+    for (const { state } of unlocks) expect(state).not.toBe("pending");
+  },
+);
+
+row(
+  "a stalled process does not renew what is lost already [§2 lost-is-final] [F16]",
+  { client },
+  async ({ lock, server, a, settle }) => {
+    a.listen("renewed");
+    const hold = await lock.lock();
+    server.clock.moveTo(WATCHDOG + 1_000);
+    server.clock.fire();
+    await settle();
+    expect(hold.signal.aborted).toBe(true);
+    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
+    expect(a.heard("renewed")).toEqual([]);
+  },
+);
