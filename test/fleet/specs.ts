@@ -4,42 +4,29 @@
  *
  * A lease can end a hold without a call of its owner. That is an operation of the environment, "expire". Its caller is
  * the owner. It is called at the first instant at which the hold may end (the holder's deadline, or its death), and its
- * outcome is unknown; or it has an answer, if it is certain that the hold has ended by `settled`.
+ * outcome is unknown. Permits come back in the same way by a release.
  */
-import type { Operation, Spec } from "./wing-gong.js";
+import type { Spec } from "./wing-gong.js";
 
-export type Side = "read" | "write";
+type Side = "read" | "write";
 
 /** Without a side it is the write side: a mutex is a read-write lock without readers. */
 export interface LockCall {
-  /**
-   * "release": one hold; "expire": all holds of the caller on this side end; "force": the hold of any owner on this
-   * side; "count": the caller's number of holds on this side; "look": whether any owner holds this side.
-   */
-  readonly do: "acquire" | "release" | "expire" | "force" | "count" | "look";
+  /** "release": one hold; "expire": all holds of the caller on this side end. */
+  readonly do: "acquire" | "release" | "expire";
   readonly side?: Side;
 }
 
-/** Absent properties are not checked. */
 export type LockAnswer =
-  /** To "acquire"; `token` rises with each outermost grant, and a nested grant has that of the outer hold. */
-  | { readonly granted: true; readonly token?: bigint; readonly count?: number }
-  /** To "acquire": another owner holds the lock, or the caller reads and wants to write. */
+  /** The token rises with each outermost grant, and a nested grant has that of the outer hold; absent: not checked. */
+  | { readonly granted: true; readonly token?: bigint }
+  /** Another owner holds the lock, or the caller reads and wants to write. */
   | { readonly granted: false; readonly because: "held" | "upgrade" }
-  /** To "release"; `left`: the caller's remaining holds on this side. */
-  | { readonly released: true; readonly left?: number }
-  /** To "release": the hold had ended before, or the caller had none. The server has released what was left of it. */
-  | { readonly released: false; readonly because: "lost" | "not owner" }
-  /** To "force" and "look": whether an owner held it. */
-  | { readonly held: boolean }
-  /** To "count". */
-  | { readonly count: number }
-  /** To "expire". */
-  | { readonly ended: true };
+  | { readonly released: true }
+  /** The hold had ended before. The server has released what was left of it. */
+  | { readonly released: false; readonly because: "lost" };
 
-type LockOperation = Operation<LockCall, LockAnswer>;
-
-export interface LockState {
+interface LockState {
   readonly writer: { readonly owner: string; readonly count: number } | undefined;
   /** The number of holds of each reading owner; the writer may be one of them. */
   readonly readers: ReadonlyMap<string, number>;
@@ -53,30 +40,12 @@ const FREE: LockState = { writer: undefined, readers: new Map(), token: 0n, writ
 
 export const readWriteLock: Spec<LockState, LockCall, LockAnswer> = {
   initial: FREE,
-  next(state, operation) {
-    const { call, caller, outcome } = operation;
+  next(state, { call, caller, outcome }) {
     const side = call.side ?? "write";
     const answer = outcome.kind === "ok" ? outcome.answer : undefined;
-    switch (call.do) {
-      case "acquire":
-        return acquire(state, caller, side, answer);
-      case "release":
-        return release(state, caller, side, answer);
-      case "expire": {
-        const held = countOf(state, caller, side) > 0;
-        return held ? [withCount(state, caller, side, 0)] : answer ? [state] : [];
-      }
-      case "force":
-      case "look": {
-        const held = side === "write" ? state.writer !== undefined : state.readers.size > 0;
-        if (answer && (!("held" in answer) || answer.held !== held)) return [];
-        return [call.do === "look" || !held ? state : emptied(state, side)];
-      }
-      case "count": {
-        const right = !answer || ("count" in answer && answer.count === countOf(state, caller, side));
-        return right ? [state] : [];
-      }
-    }
+    if (call.do === "acquire") return acquire(state, caller, side, answer);
+    if (call.do === "release") return release(state, caller, side, answer);
+    return countOf(state, caller, side) > 0 ? [withCount(state, caller, side, 0)] : [];
   },
   keyOf({ writer, readers, token, writing }) {
     const reading = [...readers].sort().join(";");
@@ -87,18 +56,13 @@ export const readWriteLock: Spec<LockState, LockCall, LockAnswer> = {
 /** Reentrant and fenced: tokens are checked in answers that have them. */
 export const mutex: Spec<LockState, LockCall, LockAnswer> = {
   ...readWriteLock,
-  next(state, operation: LockOperation) {
+  next(state, operation) {
     if (operation.call.side === "read") throw new TypeError("a mutex has no read side");
     return readWriteLock.next(state, operation);
   },
 };
 
-function acquire(
-  state: LockState,
-  owner: string,
-  side: Side,
-  answer: LockAnswer | undefined,
-): readonly LockState[] {
+function acquire(state: LockState, owner: string, side: Side, answer?: LockAnswer): readonly LockState[] {
   const writes = state.writer?.owner === owner;
   const others = [...state.readers.keys()].some((reader) => reader !== owner);
   const closed = side === "read" ? !!state.writer && !writes : (!!state.writer || others) && !writes;
@@ -108,10 +72,9 @@ function acquire(
     return (answer.because === "upgrade" ? upgrades : closed) ? [state] : [];
   }
   if (closed || upgrades) return [];
-  const count = countOf(state, owner, side) + 1;
-  const next = withCount(state, owner, side, count);
+  const next = withCount(state, owner, side, countOf(state, owner, side) + 1);
   if (!answer) return [side === "write" && !writes ? { ...next, token: next.token + 1n } : next];
-  if (!("granted" in answer) || (answer.count !== undefined && answer.count !== count)) return [];
+  if (!("granted" in answer)) return [];
   const { token } = answer;
   if (token === undefined) return [next];
   if (!writes) return token > state.token ? [{ ...next, token, writing: token }] : [];
@@ -121,18 +84,12 @@ function acquire(
   return token === writing && known ? [{ ...next, token, writing }] : [];
 }
 
-function release(
-  state: LockState,
-  owner: string,
-  side: Side,
-  answer: LockAnswer | undefined,
-): readonly LockState[] {
+function release(state: LockState, owner: string, side: Side, answer?: LockAnswer): readonly LockState[] {
   const count = countOf(state, owner, side);
   const fewer = count > 0 ? [withCount(state, owner, side, count - 1)] : [];
   if (!answer) return fewer;
   if (!("released" in answer)) return [];
-  if (answer.released) return (answer.left ?? count - 1) === count - 1 ? fewer : [];
-  if (answer.because === "not owner") return count === 0 ? [state] : [];
+  if (answer.released) return fewer;
   // An owner with several holds may have lost one of them, or all.
   return count > 1 ? [...fewer, withCount(state, owner, side, 0)] : count > 0 ? fewer : [state];
 }
@@ -144,7 +101,9 @@ function countOf({ writer, readers }: LockState, owner: string, side: Side): num
 
 function withCount(state: LockState, owner: string, side: Side, count: number): LockState {
   if (side === "write") {
-    return count > 0 ? { ...state, writer: { owner, count } } : emptied(state, "write");
+    return count > 0
+      ? { ...state, writer: { owner, count } }
+      : { ...state, writer: undefined, writing: undefined };
   }
   const readers = new Map(state.readers);
   if (count > 0) readers.set(owner, count);
@@ -152,58 +111,23 @@ function withCount(state: LockState, owner: string, side: Side, count: number): 
   return { ...state, readers };
 }
 
-function emptied(state: LockState, side: Side): LockState {
-  return side === "write"
-    ? { ...state, writer: undefined, writing: undefined }
-    : { ...state, readers: new Map() };
-}
-
-/**
- * "set": the number of permits, unless it was set before; "add": changes it by `permits`; "drain": takes all free
- * permits.
- */
 export interface SemaphoreCall {
-  readonly do: "acquire" | "release" | "set" | "add" | "drain" | "available";
-  /** Default 1; for "drain" and "available" not known before. */
+  readonly do: "acquire" | "release";
   readonly permits?: number;
 }
 
-export type SemaphoreAnswer =
-  /** To "acquire" and "set". */
-  | { readonly granted: boolean }
-  /** To "drain" and "available". */
-  | { readonly permits: number }
-  /** To the other calls. */
-  | { readonly done: true };
+export type SemaphoreAnswer = { readonly granted: boolean } | { readonly released: true };
 
-/** The number of free permits; negative if more were removed than were free. Who has the others is not recorded. */
-export type SemaphoreState = number | undefined;
-
-/** @param permits the number at the beginning; undefined: not set yet, which is like none */
-export function semaphore(permits?: number): Spec<SemaphoreState, SemaphoreCall, SemaphoreAnswer> {
+/** Its state is the number of free permits. Who has the others is not recorded. */
+export function semaphore(permits: number): Spec<number, SemaphoreCall, SemaphoreAnswer> {
   return {
     initial: permits,
-    next(state, { call, outcome }) {
-      const free = state ?? 0;
-      const count = call.permits ?? 1;
-      const answer = outcome.kind === "ok" ? outcome.answer : undefined;
-      const granted = answer && "granted" in answer ? answer.granted : true;
-      switch (call.do) {
-        case "acquire":
-          if (granted) return free >= count ? [free - count] : [];
-          return free < count ? [state] : [];
-        case "set":
-          if (granted) return state === undefined ? [count] : [];
-          return state !== undefined ? [state] : [];
-        case "release":
-        case "add":
-          return [free + count];
-        case "drain":
-        case "available": {
-          if (answer && (!("permits" in answer) || answer.permits !== free)) return [];
-          return [call.do === "available" ? state : state === undefined ? state : 0];
-        }
-      }
+    next(free, { call, outcome }) {
+      const { permits: count = 1 } = call;
+      if (call.do === "release") return [free + count];
+      const isRefused = outcome.kind === "ok" && "granted" in outcome.answer && !outcome.answer.granted;
+      if (isRefused) return free < count ? [free] : [];
+      return free >= count ? [free - count] : [];
     },
     keyOf: String,
   };

@@ -1,6 +1,6 @@
 /** The search agrees with one that tries every order, and says what it knows and what it does not. */
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   type LockAnswer,
   type LockCall,
@@ -57,64 +57,35 @@ function histories<C, A>(calls: fc.Arbitrary<readonly [C, A]>): fc.Arbitrary<Ope
 
 const side = fc.constantFrom("read" as const, "write" as const);
 const granted = fc.record(
-  { token: fc.bigInt(1n, 3n), count: fc.constantFrom(1, 1, 2) },
-  { requiredKeys: [] },
+  { granted: fc.constant(true as const), token: fc.bigInt(1n, 3n) },
+  { requiredKeys: ["granted"] },
 );
 
 function lockCalls(sides: fc.Arbitrary<"read" | "write">): fc.Arbitrary<readonly [LockCall, LockAnswer]> {
-  type Pair = readonly [LockCall, LockAnswer];
-  const refused = fc.constantFrom("held" as const, "upgrade" as const);
-  const unreleased = fc.constantFrom("lost" as const, "not owner" as const);
+  const call = <A extends LockAnswer>(what: LockCall["do"], answers: fc.Arbitrary<A>) =>
+    fc.tuple(fc.record({ do: fc.constant(what), side: sides }), answers);
+  const refused = fc.record({
+    granted: fc.constant(false as const),
+    because: fc.constantFrom("held" as const, "upgrade" as const),
+  });
+  const released = fc.constant({ released: true as const });
   return fc.oneof(
-    fc.tuple(sides, granted).map(
-      ([side, more]): Pair => [
-        { do: "acquire", side },
-        { granted: true, ...more },
-      ],
-    ),
-    fc.tuple(sides, granted).map(([side]): Pair => [{ do: "acquire", side }, { granted: true }]),
-    fc.tuple(sides, refused).map(
-      ([side, because]): Pair => [
-        { do: "acquire", side },
-        { granted: false, because },
-      ],
-    ),
-    fc.tuple(sides).map(([side]): Pair => [{ do: "release", side }, { released: true }]),
-    fc.tuple(sides).map(
-      ([side]): Pair => [
-        { do: "release", side },
-        { released: true, left: 0 },
-      ],
-    ),
-    fc.tuple(sides, unreleased).map(
-      ([side, because]): Pair => [
-        { do: "release", side },
-        { released: false, because },
-      ],
-    ),
-    fc.tuple(sides).map(([side]): Pair => [{ do: "expire", side }, { ended: true }]),
-    fc.tuple(sides, fc.boolean()).map(([side, held]): Pair => [{ do: "force", side }, { held }]),
-    fc.tuple(sides, fc.boolean()).map(([side, held]): Pair => [{ do: "look", side }, { held }]),
-    fc.tuple(sides, fc.nat(2)).map(([side, count]): Pair => [{ do: "count", side }, { count }]),
+    call("acquire", granted),
+    call("acquire", fc.constant({ granted: true as const })),
+    call("acquire", refused),
+    call("release", released),
+    call("release", fc.constant({ released: false as const, because: "lost" as const })),
+    call("expire", released),
   );
 }
 
-const semaphoreCalls = fc.oneof(
-  fc
-    .tuple(fc.constantFrom("acquire" as const, "set" as const), fc.integer({ min: 1, max: 2 }), fc.boolean())
-    .map(([what, permits, granted]): readonly [SemaphoreCall, SemaphoreAnswer] => [
-      { do: what, permits },
-      { granted },
-    ]),
-  fc
-    .tuple(fc.constantFrom("release" as const, "add" as const), fc.integer({ min: 1, max: 2 }))
-    .map(([what, permits]): readonly [SemaphoreCall, SemaphoreAnswer] => [
-      { do: what, permits },
-      { done: true },
-    ]),
-  fc
-    .tuple(fc.constantFrom("drain" as const, "available" as const), fc.nat(2))
-    .map(([what, permits]): readonly [SemaphoreCall, SemaphoreAnswer] => [{ do: what }, { permits }]),
+const permits = fc.integer({ min: 1, max: 2 });
+const semaphoreCalls: fc.Arbitrary<readonly [SemaphoreCall, SemaphoreAnswer]> = fc.oneof(
+  fc.tuple(fc.record({ do: fc.constant("acquire" as const), permits }), fc.record({ granted: fc.boolean() })),
+  fc.tuple(
+    fc.record({ do: fc.constant("release" as const), permits }),
+    fc.constant({ released: true as const }),
+  ),
 );
 
 function agrees<S, C, A>(calls: fc.Arbitrary<readonly [C, A]>, spec: Spec<S, C, A>): void {
@@ -132,115 +103,63 @@ function agrees<S, C, A>(calls: fc.Arbitrary<readonly [C, A]>, spec: Spec<S, C, 
   expect(Math.min(linearizable, refuted)).toBeGreaterThan(RUNS / 20);
 }
 
-describe("search", () => {
-  test("agrees on a mutex", () => agrees(lockCalls(fc.constant("write")), mutex));
-  test("on a read-write lock", () => agrees(lockCalls(side), readWriteLock));
-  test("on a semaphore", () => agrees(semaphoreCalls, semaphore(2)));
-  test("on a semaphore that has no number yet", () => agrees(semaphoreCalls, semaphore()));
+test("on a mutex the search agrees with one through all orders", () => {
+  agrees(lockCalls(fc.constant("write")), mutex);
+});
+test("on a read-write lock the search agrees with one through all orders", () => {
+  agrees(lockCalls(side), readWriteLock);
+});
+test("on a semaphore the search agrees with one through all orders", () => {
+  agrees(semaphoreCalls, semaphore(2));
 });
 
-/** An operation such as `a acquire 0-2`, with the usual answer of its call unless another is given. */
-function op(
-  caller: string,
-  what: LockCall["do"],
-  invoked: number,
-  settled: number,
-  answer?: LockAnswer,
-): Operation<LockCall, LockAnswer> {
-  const usual: Partial<Record<LockCall["do"], LockAnswer>> = {
-    acquire: { granted: true },
-    release: { released: true },
-  };
-  const known = answer ?? usual[what];
-  const sure = known && settled !== Number.POSITIVE_INFINITY;
-  const outcome: Outcome<LockAnswer> = sure ? { kind: "ok", answer: known } : { kind: "unknown" };
-  return { name: "x", caller, call: { do: what }, invoked, settled, outcome };
+const OPEN = Number.POSITIVE_INFINITY;
+const CALLS = { "+": "acquire", "-": "release", x: "expire" } as const;
+
+/** `a+0-1` is an acquire of a from 0 to 1; without an end nobody knows its outcome; `!` is a refusal, `=5` a token. */
+function op(text: string): Operation<LockCall, LockAnswer> {
+  const [, caller = "", what = "+", from, to, refused, token] =
+    /^(\w)([-+x])(\d+)-(\d*)(!?)=?(\d*)$/.exec(text) ?? [];
+  const call = { do: CALLS[what as keyof typeof CALLS] };
+  const granted: LockAnswer = token ? { granted: true, token: BigInt(token) } : { granted: true };
+  const answer: LockAnswer =
+    what !== "+" ? { released: true } : refused ? { granted: false, because: "held" } : granted;
+  const outcome: Outcome<LockAnswer> = to ? { kind: "ok", answer } : { kind: "unknown" };
+  return { name: "x", caller, call, invoked: Number(from), settled: to ? Number(to) : OPEN, outcome };
 }
 
-const OPEN = Number.POSITIVE_INFINITY;
+const ops = (text: string) => text.split(" ").map(op);
 
-describe("a mutex", () => {
-  test.each<[string, boolean, Operation<LockCall, LockAnswer>[]]>([
-    [
-      "two owners one after the other",
-      true,
-      [op("a", "acquire", 0, 1), op("a", "release", 2, 4), op("b", "acquire", 1, 3)],
-    ],
-    ["two owners at once", false, [op("a", "acquire", 0, 1), op("b", "acquire", 2, 3)]],
-    [
-      "a second owner after the lease",
-      true,
-      [op("a", "acquire", 0, 1), op("a", "expire", 10, OPEN), op("b", "acquire", 2, 11)],
-    ],
-    [
-      "a second owner before the lease is over",
-      false,
-      [op("a", "acquire", 0, 1), op("a", "expire", 10, OPEN), op("b", "acquire", 2, 9)],
-    ],
-    [
-      "an acquire that took effect long after its caller gave up",
-      true,
-      [op("a", "acquire", 0, OPEN), op("b", "acquire", 20, 21, { granted: false, because: "held" })],
-    ],
-    [
-      "a refusal while nobody can have it",
-      false,
-      [
-        op("a", "acquire", 0, 1),
-        op("a", "release", 2, 3),
-        op("b", "acquire", 4, 5, { granted: false, because: "held" }),
-      ],
-    ],
-    [
-      "a token that does not rise",
-      false,
-      [
-        op("a", "acquire", 0, 1, { granted: true, token: 5n }),
-        op("a", "release", 2, 3),
-        op("b", "acquire", 4, 5, { granted: true, token: 5n }),
-      ],
-    ],
-    [
-      "a nested hold with another token",
-      false,
-      [
-        op("a", "acquire", 0, 1, { granted: true, token: 5n }),
-        op("a", "acquire", 2, 3, { granted: true, token: 6n }),
-      ],
-    ],
-    [
-      "one of two holds given back",
-      false,
-      [
-        op("a", "acquire", 0, 1),
-        op("a", "acquire", 2, 3),
-        op("a", "release", 4, 5),
-        op("b", "acquire", 6, 7),
-      ],
-    ],
-  ])("%s: %s", (_, linearizable, history) => {
-    expect(checkLinearizable(history, mutex).linearizable).toBe(linearizable);
-  });
+test.each<[situation: string, linearizable: boolean, history: string]>([
+  ["two owners one after the other", true, "a+0-1 a-2-4 b+1-3"],
+  ["two owners at once", false, "a+0-1 b+2-3"],
+  ["a second owner after the lease", true, "a+0-1 ax10- b+2-11"],
+  ["a second owner before the lease is over", false, "a+0-1 ax10- b+2-9"],
+  ["an acquire that took effect long after its caller gave up", true, "a+0- b+20-21!"],
+  ["a refusal while nobody can have it", false, "a+0-1 a-2-3 b+4-5!"],
+  ["a token that does not rise", false, "a+0-1=5 a-2-3 b+4-5=5"],
+  ["a nested hold with another token", false, "a+0-1=5 a+2-3=6"],
+  ["one of two holds given back", false, "a+0-1 a+2-3 a-4-5 b+6-7"],
+])("on a mutex, that a history of %s is linearizable is %s", (_, linearizable, history) => {
+  expect(checkLinearizable(ops(history), mutex).linearizable).toBe(linearizable);
+});
 
-  test("has no read side", () => {
-    const read = { ...op("a", "acquire", 0, 1), call: { do: "acquire", side: "read" } as const };
-    expect(() => checkLinearizable([read], mutex)).toThrow(TypeError);
-  });
+test("a mutex has no read side", () => {
+  const read = { ...op("a+0-1"), call: { do: "acquire", side: "read" } as const };
+  expect(() => checkLinearizable([read], mutex)).toThrow(TypeError);
 });
 
 test("a violation names the lock, the longest way and the answer that does not fit", () => {
-  const fine = { ...op("a", "acquire", 0, 1), name: "fine" };
-  const wrong = [op("a", "acquire", 0, 1), op("a", "release", 2, 3), op("b", "acquire", 4, 5)];
-  const refuted = op("c", "acquire", 6, 7);
-  const verdict = checkLinearizable([fine, ...wrong, refuted], mutex);
+  const wrong = ops("a+0-1 a-2-3 b+4-5");
+  const refuted = op("c+6-7");
+  const verdict = checkLinearizable([{ ...op("a+0-1"), name: "fine" }, ...wrong, refuted], mutex);
   expect(verdict).toMatchObject({ linearizable: false, name: "x", longest: wrong, refuted });
 });
 
 test("a search that would take too long is undecided, and a violation elsewhere is still reported", () => {
-  const crowd = Array.from({ length: 12 }, (_, i) => op(`o${i}`, "acquire", 0, 100));
-  const verdict = checkLinearizable(crowd, mutex, 10);
-  expect(verdict).toMatchObject({ linearizable: undefined, name: "x" });
-  const wrong = [op("a", "acquire", 0, 1), op("b", "acquire", 2, 3)].map((it) => ({ ...it, name: "y" }));
+  const crowd = Array.from({ length: 12 }, (_, i) => ({ ...op("o+0-100"), caller: `o${i}` }));
+  expect(checkLinearizable(crowd, mutex, 10)).toMatchObject({ linearizable: undefined, name: "x" });
+  const wrong = ops("a+0-1 b+2-3").map((it) => ({ ...it, name: "y" }));
   expect(checkLinearizable([...crowd, ...wrong], mutex, 10)).toMatchObject({
     linearizable: false,
     name: "y",
@@ -248,13 +167,12 @@ test("a search that would take too long is undecided, and a violation elsewhere 
 });
 
 test("a long history of a crowd takes hardly more states than it has operations", () => {
-  const history: Operation<LockCall, LockAnswer>[] = [];
-  for (let i = 0; i < 2_000; i++) {
+  const history = Array.from({ length: 2_000 }, (_, i) => {
     // Each call waits behind the twenty calls before it.
-    history.push(op(`o${i}`, "acquire", Math.max(0, 10 * (i - 20)), 10 * i + 2));
-    history.push(op(`o${i}`, "release", 10 * i + 4, 10 * i + 6));
-    if (i % 10 === 0) history.push(op(`ghost${i}`, "acquire", 10 * i, OPEN));
-  }
+    const mine = ops(`o+${Math.max(0, 10 * (i - 20))}-${10 * i + 2} o-${10 * i + 4}-${10 * i + 6}`);
+    const ghosts = i % 10 === 0 ? [{ ...op(`g+${10 * i}-`), caller: `ghost${i}` }] : [];
+    return [...mine.map((each) => ({ ...each, caller: `o${i}` })), ...ghosts];
+  }).flat();
   const verdict = checkLinearizable(history, mutex);
   expect(verdict.linearizable).toBe(true);
   expect(verdict.states).toBeLessThan(3 * history.length);
