@@ -7,7 +7,14 @@ for (const plugin of [JestExtend, JestChaiExpect, JestAsymmetricMatchers]) chai.
 export const { expect } = chai;
 
 const tests = [];
-const titles = [];
+/** The file and the describes that are being read, each with what runs around its tests. */
+let scopes = [];
+const scopeOf = (title) => ({ title, before: [], after: [] });
+
+/** What follows is in another file. */
+export function beginFile() {
+  scopes = [scopeOf("")];
+}
 
 /** What `test.each` and `describe.each` make of a title and a row. */
 function titleOf(title, row, index) {
@@ -33,10 +40,10 @@ function withTables(define) {
 const REAL = / on redis-server: /;
 
 const define = (title, fn) => {
-  const name = [...titles, title].join(" > ");
+  const name = [...scopes.slice(1).map((scope) => scope.title), title].join(" > ");
   if (REAL.test(name)) return;
   const twins = tests.filter((other) => other.name === name).length;
-  tests.push({ id: twins > 0 ? `${name} (${twins + 1})` : name, name, fn });
+  tests.push({ id: twins > 0 ? `${name} (${twins + 1})` : name, name, fn, scopes });
 };
 
 export const test = Object.assign(withTables(define), {
@@ -46,31 +53,47 @@ export const test = Object.assign(withTables(define), {
 
 /** Nothing outlives a process. */
 export const afterAll = () => {};
+export const beforeEach = (fn) => void scopes.at(-1).before.push(fn);
+export const afterEach = (fn) => void scopes.at(-1).after.push(fn);
 const finishing = [];
 export const onTestFinished = (end) => void finishing.push(end);
 
 export const describe = withTables((title, define) => {
-  titles.push(title);
+  const outer = scopes;
+  scopes = [...outer, scopeOf(title)];
   define();
-  titles.pop();
+  scopes = outer;
 });
 
 /** What ends a test that has not settled by itself: an error of nobody's, or that nothing is left to happen. */
 let end = () => {};
 for (const event of ["unhandledRejection", "uncaughtException"]) process.on(event, (error) => end(error));
-process.on("beforeExit", () => end(new Error("it waits for what never happens")));
+process.on("beforeExit", () => {
+  end(new Error("it waits for what never happens"));
+  // The next test gets its turn, though nothing else is left in this process.
+  setImmediate(() => {});
+});
 
-async function outcomeOf({ fn }) {
+/** A test with what runs around it, and what it asked to be run behind it. */
+async function runOne({ fn, scopes }) {
+  try {
+    for (const { before } of scopes) for (const hook of before) await hook();
+    await fn();
+  } finally {
+    for (const finish of finishing.splice(0).reverse()) await finish();
+    for (const { after } of [...scopes].reverse()) for (const hook of after) await hook();
+  }
+}
+
+async function outcomeOf(each) {
   const ended = new Promise((_, reject) => {
     end = reject;
   });
   try {
-    await Promise.race([fn(), ended]);
+    await Promise.race([runOne(each), ended]);
     return undefined;
   } catch (error) {
     return String(error?.stack ?? error);
-  } finally {
-    for (const finish of finishing.splice(0).reverse()) await finish();
   }
 }
 
