@@ -4,7 +4,7 @@
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
   contract: 9_000,
-  delivery: 3_600,
+  delivery: 4_700,
   entries: 5_500,
   faults: 4_000,
   fleet: 4_000,
