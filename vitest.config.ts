@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
 import type { ViteUserConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { PATIENCE } from "./test/support/patience.js";
@@ -10,19 +8,13 @@ const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(7, availabl
 
 /** What takes longest, in each group the longest first; of the others the larger file is before the smaller one. */
 const LONG_ONES = [
-  "test/cost/cost.test.ts",
-  "test/docs/blocks.test.ts",
-  "test/package/consumers.test.ts",
-  "test/model/model.test.ts",
-  "test/model/synchronizers.test.ts",
-  "test/docs/types.test.ts",
-  "test/tools/path.test.ts",
-  "test/cli/looking.test.ts",
-  "test/model/synchronizers-planted.test.ts",
-  "test/package/bundles.test.ts",
-  "test/inspection/list-large.test.ts",
-  "test/examples/waiting.test.ts",
-  "test/examples/everyday.test.ts",
+  "test/delivery/cost/cost.test.ts",
+  "test/delivery/docs/blocks.test.ts",
+  "test/delivery/package/consumers.test.ts",
+  "test/delivery/docs/types.test.ts",
+  "test/entries/cli/looking.test.ts",
+  "test/entries/testing-fidelity.test.ts",
+  "test/entries/inspection/list-large.test.ts",
   "test/interop/sequences/sequences.test.ts",
   "test/topology/cluster-failover.test.ts",
   "test/simulation/simulation.test.ts",
@@ -42,48 +34,58 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+const testsIn = (...folders: string[]): string[] => folders.map((folder) => `test/${folder}/**/*.test.ts`);
+
 /**
  * Many files in one process, one after the other: a process takes a second to load Vitest and the library, which is as
  * long as most of these files take for their tests.
  */
-const SHARED =
-  "cli|contract|engine|faults|groups|inspection|kinds|legacy|locks|lua|replicas|support|synchronizers|watchdog";
+const TOGETHER = testsIn(
+  "contract",
+  "kinds",
+  "faults",
+  "lua",
+  "support",
+  "entries/cli",
+  "entries/inspection",
+  "groups",
+  "synchronizers",
+  "locks",
+  "engine",
+);
+
+/** What changes its process for good, or looks at it as a whole: a process for each file. */
+const ALONE = testsIn("faults/fakes", "faults/fuzz", "faults/leaks", "faults/not-guaranteed");
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
-const CROWDS = ["test/exclusion/**/*.test.ts", "test/groups/*-exclusion.test.ts"];
+const FLEET = testsIn("fleet");
 
-/** Thousands of schedules, mixed faults, and the planted bugs that crowds have to find, as fast as they can. */
-const RANDOM = ["test/simulation/*.test.ts", "test/soak/**/*.test.ts", "test/exclusion/planted*.test.ts"];
+/** Minutes on one topology, by the day. */
+const FLEET_OF_THE_DAY = ["test/fleet/topology.test.ts"];
 
 /** What comes with the library: its pages, examples, tools and package, and what it costs to use. */
-const DELIVERY = ["test/delivery/**/*.test.ts"];
+const DELIVERY = testsIn("delivery");
 
 /** Many servers each, and failovers that take as long as the servers make of it: most of it is waiting. */
 const TOPOLOGIES = [
-  "test/topology/**/*.test.ts",
-  "test/examples/sentinel.test.ts",
-  "test/not-guaranteed/masters.test.ts",
+  ...testsIn("topology"),
+  "test/delivery/examples/sentinel.test.ts",
+  "test/faults/not-guaranteed/masters.test.ts",
 ];
 
 /** Servers and processes of their own, and with `npm run faults:peers` JVMs. */
-const PEERS = ["test/peers/**/*.test.ts"];
+const PEERS = testsIn("faults/peers");
 
 /** Beside a JVM for each Redisson, which all files share, and those that a test kills; most of it is waiting as well. */
-const INTEROP = ["test/interop/**/*.test.ts"];
+const INTEROP = testsIn("interop");
 
 /** A crowd of both sides. */
 const MIXED_CROWD = ["test/interop/crowd/soak.test.ts"];
 
-/** The oldest Redis that is supported, where `tools/redis-floor.mjs` has put it. */
-const FLOOR = fileURLToPath(new URL("node_modules/.cache/holdfast-redis-6.2/redis-server", import.meta.url));
-/** Run once more, on the oldest server and by the user who has the least rights, but for what no server has a part in. */
-const CONTRACT = ["test/contract/!(bad-input*|client-process|texts).test.ts"];
-const FLOOR_ABSENT = ["test/floor/absent.test.ts"];
-
 /** For what does much: it only bounds, too. */
 const LONG = 15 * PATIENCE;
 
-/** `npm test` runs the projects `promises`, `promises-alone` and `crowds`, `npm run test:all` every one. */
+/** `npm test` runs the projects `promises`, `promises-alone` and `fleet`, `npm run test:all` every one. */
 const config: ViteUserConfig = {
   test: {
     pool: "forks",
@@ -99,8 +101,8 @@ const config: ViteUserConfig = {
         extends: true,
         test: {
           name: "promises",
-          include: [`test/(${SHARED})/**/*.test.ts`],
-          exclude: CROWDS,
+          include: TOGETHER,
+          exclude: [...ALONE, ...TOPOLOGIES, ...PEERS],
           isolate: false,
           sequence: { groupOrder: 0 },
         },
@@ -109,8 +111,8 @@ const config: ViteUserConfig = {
         extends: true,
         test: {
           name: "promises-alone",
-          include: [`test/!(${SHARED})/**/*.test.ts`],
-          exclude: [...DELIVERY, ...TOPOLOGIES, ...CROWDS, ...RANDOM, ...PEERS, ...INTEROP, ...FLOOR_ABSENT],
+          include: [...testsIn("entries", "simulation", "model"), ...ALONE],
+          exclude: [...testsIn("entries/cli", "entries/inspection"), ...TOPOLOGIES],
           sequence: { groupOrder: 0 },
         },
       },
@@ -121,24 +123,11 @@ const config: ViteUserConfig = {
       {
         extends: true,
         test: {
-          name: "least",
-          isolate: false,
-          include: existsSync(FLOOR) ? CONTRACT : [...CONTRACT, ...FLOOR_ABSENT],
-          env: {
-            HOLDFAST_TEST_USER: "least",
-            ...(existsSync(FLOOR) ? { HOLDFAST_REDIS_SERVER: FLOOR } : {}),
-          },
-          sequence: { groupOrder: 0 },
-        },
-      },
-      {
-        extends: true,
-        test: {
           name: "interop",
           include: INTEROP,
           exclude: MIXED_CROWD,
           globalSetup: "test/interop/shared.ts",
-          isolate: false, // no file changes what another one imports, and loading it anew costs a second
+          isolate: false /* no file changes what another one imports */,
           sequence: { groupOrder: 1 },
         },
       },
@@ -169,16 +158,21 @@ const config: ViteUserConfig = {
       {
         extends: true,
         test: {
-          name: "crowds",
-          include: CROWDS,
-          exclude: RANDOM,
+          name: "fleet",
+          include: FLEET,
+          exclude: FLEET_OF_THE_DAY,
           testTimeout: LONG,
           sequence: { groupOrder: 2 },
         },
       },
       {
         extends: true,
-        test: { name: "random", include: RANDOM, testTimeout: LONG, sequence: { groupOrder: 2 } },
+        test: {
+          name: "fleet-of-the-day",
+          include: FLEET_OF_THE_DAY,
+          testTimeout: LONG,
+          sequence: { groupOrder: 3 },
+        },
       },
     ],
     coverage: {

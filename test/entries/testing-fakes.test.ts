@@ -4,8 +4,8 @@
 import { mock } from "node:test";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as entry from "../../src/entries/testing.js";
-import { Sandbox } from "../fakes/sandbox.js";
-import { fakeEverything } from "../fakes/vitest-fakes.js";
+import { Sandbox } from "../faults/fakes/sandbox.js";
+import { fakeEverything } from "../faults/fakes/vitest-fakes.js";
 
 type Entry = Pick<typeof entry, "createTestClient" | "createTestServer">;
 

@@ -1,12 +1,12 @@
 /**
- * How each fault of plan.ts is injected. No injection loses a grant: before a master dies its replica has all of its
+ * The faults, and how each is injected. None of them loses a grant: before a master dies its replica has all of its
  * data, and a server that restarts has its append-only file. Faults that do lose grants are produced by
- * test/not-guaranteed.
+ * test/faults/not-guaranteed.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import {
+  type Fault as Armed,
   calmFailover,
-  type Fault,
   type FaultProxy,
   forcedFailover,
   type Matcher,
@@ -22,7 +22,7 @@ import {
 } from "../support/index.js";
 import type { Fleet } from "./fleet.js";
 import type { Planned } from "./plan.js";
-import type { Site } from "./sites.js";
+import type { Site, Topology } from "./sites.js";
 
 export interface Scenery {
   readonly fleet: Fleet;
@@ -44,8 +44,6 @@ const elected = new WeakMap<RedisServer, number>();
 
 const isScript: Matcher = ([verb = ""]) => /^EVAL(SHA)?$/.test(verb);
 
-type Injection = (planned: Planned, scenery: Scenery) => Promise<void>;
-
 function pick<T>(list: readonly T[], target: number): T {
   return list[Math.floor(target * list.length)] as T;
 }
@@ -64,7 +62,7 @@ async function masterOf({ target }: Planned, { fleet }: Scenery): Promise<RedisS
  * Waits until one fault has struck, cancels all of them, and returns the one that struck; undefined if none does in
  * time.
  */
-async function struck<T extends Fault>(faults: readonly T[]): Promise<T | undefined> {
+async function struck<T extends Armed>(faults: readonly T[]): Promise<T | undefined> {
   const late = new AbortController();
   const timeout = pause(STRIKES_WITHIN, undefined, { signal: late.signal }).catch(() => undefined);
   await Promise.race([timeout, ...faults.map(({ fired }) => fired)]);
@@ -73,10 +71,25 @@ async function struck<T extends Fault>(faults: readonly T[]): Promise<T | undefi
   return faults.find(({ hits }) => hits > 0);
 }
 
-async function during(begin: () => void, ms: number, end: () => void): Promise<void> {
-  begin();
+/** What pauses or resumes, for as long as the fault lasts. */
+async function stopped(what: { pause(): void; resume(): void }, ms: number): Promise<void> {
+  what.pause();
   await pause(ms);
-  end();
+  what.resume();
+}
+
+async function onWay(planned: Planned, scenery: Scenery, harm: (proxy: FaultProxy) => void): Promise<void> {
+  const proxies = wayOf(planned, scenery);
+  proxies.forEach(harm);
+  await pause(planned.ms);
+  for (const proxy of proxies) proxy.restore();
+}
+
+async function tell(planned: Planned, scenery: Scenery, ...command: readonly string[]): Promise<void> {
+  const [name = "", ...rest] = command;
+  const master = await masterOf(planned, scenery);
+  // A restarted server refuses commands while it loads its data.
+  await until(`${command.join(" ")} is done`, () => master.call(name, ...rest));
 }
 
 /** Resolves when all servers consider each other healthy again. */
@@ -162,83 +175,119 @@ async function leave(planned: Planned, { fleet: { site } }: Scenery): Promise<vo
   await Promise.all(gone.map(async (master) => (dies ? master.restart() : master.resume())));
 }
 
-/** The injections by the names of plan.ts. Each resolves when its fault is over. */
-export const INJECTIONS: Readonly<Record<string, Injection>> = {
-  "lost reply": async (planned, scenery) => {
-    await struck(wayOf(planned, scenery).map((proxy) => proxy.cutReplyOf(isScript)));
-  },
-  "lost request": async (planned, scenery) => {
-    await struck(wayOf(planned, scenery).map((proxy) => proxy.dropRequest(isScript)));
-  },
-  "late request": async (planned, scenery) => {
-    const held = wayOf(planned, scenery).map((proxy) => proxy.holdRequest(isScript));
-    if (!(await struck(held))) return;
-    await pause(planned.ms);
-    // The server may have been replaced meanwhile: then it refuses the late request, or the request is lost.
-    await Promise.allSettled(held.filter(({ hits }) => hits > 0).map((request) => request.deliver()));
-  },
-  cut: async (planned, scenery) => {
+/** What a fault strikes. Faults of one lane follow each other; faults of two lanes may overlap. */
+export type Lane = "clients" | "servers";
+
+export interface Fault {
+  readonly name: string;
+  readonly lane: Lane;
+  /** Shortest and longest duration in milliseconds; absent for a fault without duration. */
+  readonly ms?: readonly [least: number, most: number];
+  /** Default all. */
+  readonly topologies?: readonly Topology[];
+  /** How often it is drawn, compared with the others. Default 1. */
+  readonly weight?: number;
+  /** Resolves when the fault is over. */
+  inject(planned: Planned, scenery: Scenery): Promise<void>;
+}
+
+const clients = (name: string, inject: Fault["inject"], more: Pick<Fault, "ms" | "weight"> = {}): Fault => ({
+  name,
+  lane: "clients",
+  inject,
+  ...more,
+});
+
+const servers = (
+  name: string,
+  inject: Fault["inject"],
+  more: Pick<Fault, "ms" | "weight" | "topologies"> = {},
+): Fault => ({ name, lane: "servers", inject, ...more });
+
+const BRIEF = { ms: [50, 1_500] } as const;
+const LONGER = { ms: [50, 2_500] } as const;
+const REPLICATED = { topologies: ["sentinel", "cluster"], weight: 2 } as const;
+
+/** The rows of docs/faults.md under which mutual exclusion still holds. */
+export const FAULTS: readonly Fault[] = [
+  clients("stall", (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.stall()), BRIEF),
+  clients("half-open", (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.blackhole()), BRIEF),
+  clients("refused", (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.refuse()), BRIEF),
+  clients("cut", async (planned, scenery) => {
     for (const proxy of wayOf(planned, scenery)) proxy.cut();
-  },
-  stall: (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.stall()),
-  "half-open": (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.blackhole()),
-  refused: (planned, scenery) => onWay(planned, scenery, (proxy) => proxy.refuse()),
-  "SIGSTOP of a process": ({ target, ms }, { fleet }) => {
-    const { worker } = pick(fleet.members, target);
-    return during(
-      () => worker.pause(),
-      ms,
-      () => worker.resume(),
-    );
-  },
-  "SIGKILL of a process": async ({ target }, { fleet }) => {
+  }),
+  clients(
+    "lost reply",
+    async (planned, scenery) => {
+      await struck(wayOf(planned, scenery).map((proxy) => proxy.cutReplyOf(isScript)));
+    },
+    { weight: 3 },
+  ),
+  clients(
+    "lost request",
+    async (planned, scenery) => {
+      await struck(wayOf(planned, scenery).map((proxy) => proxy.dropRequest(isScript)));
+    },
+    { weight: 3 },
+  ),
+  clients(
+    "late request",
+    async (planned, scenery) => {
+      const held = wayOf(planned, scenery).map((proxy) => proxy.holdRequest(isScript));
+      if (!(await struck(held))) return;
+      await pause(planned.ms);
+      // The server may have been replaced meanwhile: then it refuses the late request, or the request is lost.
+      await Promise.allSettled(held.filter(({ hits }) => hits > 0).map((request) => request.deliver()));
+    },
+    BRIEF,
+  ),
+  clients(
+    "SIGSTOP of a process",
+    ({ target, ms }, { fleet }) => stopped(pick(fleet.members, target).worker, ms),
+    { ...LONGER, weight: 2 },
+  ),
+  clients("SIGKILL of a process", async ({ target }, { fleet }) => {
     const mortal = fleet.members.filter(({ crew }) => crew.mortal);
     if (mortal.length > 0) await fleet.replace(pick(mortal, target));
-  },
-  "CLIENT KILL normal": async (planned, scenery) => {
-    await (await masterOf(planned, scenery)).call("CLIENT", "KILL", "TYPE", "normal");
-  },
-  "CLIENT KILL pubsub": async (planned, scenery) => {
-    await (await masterOf(planned, scenery)).call("CLIENT", "KILL", "TYPE", "pubsub");
-  },
-  "CLIENT PAUSE": async (planned, scenery) => {
-    await (await masterOf(planned, scenery)).call("CLIENT", "PAUSE", planned.ms, "ALL");
-    await pause(planned.ms);
-  },
-  "SCRIPT FLUSH": async (planned, scenery) => {
-    const master = await masterOf(planned, scenery);
-    // A restarted server refuses the command while it loads its data.
-    await until("the server has forgotten its scripts", () => master.call("SCRIPT", "FLUSH"));
-  },
-  "SIGSTOP of a server": async (planned, scenery) => {
-    const master = await masterOf(planned, scenery);
-    await during(
-      () => master.pause(),
-      planned.ms,
-      () => master.resume(),
-    );
-    await settled(scenery.fleet.site);
-  },
-  "restart of a server": async (planned, scenery) => {
+  }),
+  servers("CLIENT KILL normal", (planned, scenery) =>
+    tell(planned, scenery, "CLIENT", "KILL", "TYPE", "normal"),
+  ),
+  servers(
+    "CLIENT KILL pubsub",
+    (planned, scenery) => tell(planned, scenery, "CLIENT", "KILL", "TYPE", "pubsub"),
+    { weight: 2 },
+  ),
+  servers(
+    "CLIENT PAUSE",
+    async (planned, scenery) => {
+      await tell(planned, scenery, "CLIENT", "PAUSE", String(planned.ms), "ALL");
+      await pause(planned.ms);
+    },
+    { ms: [50, 1_000] },
+  ),
+  servers("SCRIPT FLUSH", (planned, scenery) => tell(planned, scenery, "SCRIPT", "FLUSH")),
+  servers(
+    "SIGSTOP of a server",
+    async (planned, scenery) => {
+      await stopped(await masterOf(planned, scenery), planned.ms);
+      await settled(scenery.fleet.site);
+    },
+    BRIEF,
+  ),
+  servers("restart of a server", async (planned, scenery) => {
     await (await masterOf(planned, scenery)).restart();
     await settled(scenery.fleet.site);
-  },
-  failover: (planned, scenery) => failOver(planned, scenery, false),
-  "death of a master": (planned, scenery) => failOver(planned, scenery, true),
-  "slot moved": async ({ target }, { fleet: { site }, locks }) => {
-    await moveSlot(site.cluster as RedisCluster, pick(locks, target));
-    await settled(site);
-  },
-  "masters away": leave,
-};
-
-async function onWay(planned: Planned, scenery: Scenery, harm: (proxy: FaultProxy) => void): Promise<void> {
-  const proxies = wayOf(planned, scenery);
-  await during(
-    () => proxies.forEach(harm),
-    planned.ms,
-    () => {
-      for (const proxy of proxies) proxy.restore();
+  }),
+  servers("failover", (planned, scenery) => failOver(planned, scenery, false), REPLICATED),
+  servers("death of a master", (planned, scenery) => failOver(planned, scenery, true), REPLICATED),
+  servers(
+    "slot moved",
+    async ({ target }, { fleet: { site }, locks }) => {
+      await moveSlot(site.cluster as RedisCluster, pick(locks, target));
+      await settled(site);
     },
-  );
-}
+    { topologies: ["cluster"], weight: 4 },
+  ),
+  servers("masters away", leave, { ...LONGER, topologies: ["redlock"], weight: 4 }),
+];

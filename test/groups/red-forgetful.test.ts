@@ -1,5 +1,5 @@
 /**
- * What RedLock cannot promise if a master restarts empty within a lease (test/not-guaranteed), it promises for masters
+ * What RedLock cannot promise if a master restarts empty within a lease (test/faults/not-guaranteed), it promises for masters
  * that restart otherwise.
  */
 import { expect, test } from "vitest";

@@ -24,7 +24,7 @@ const COMMANDS: [RegExp, because: string][] = [
     /^(npm run build && )?node (node_modules\/holdfast\/)?examples\/\S+$/,
     "an example, which test/delivery/examples runs",
   ],
-  [/^holdfast [a-z]+\b/, "the program, which test/cli runs"],
+  [/^holdfast [a-z]+\b/, "the program, which test/entries/cli runs"],
 ];
 
 /** @throws for a block of an unknown language */

@@ -1,0 +1,115 @@
+/**
+ * Random answers to the library's commands: each call settles within its time limit, with a value or with a LockError
+ * that has a code, and no promise rejects without a handler.
+ */
+import fc from "fast-check";
+import { type Redis, ReplyError } from "ioredis";
+import { expect, test } from "vitest";
+import { isLockError, type Lock, LockClient } from "../../../src/index.js";
+import { KINDS } from "../../contract/kinds.js";
+import { failOnUnhandledRejections } from "../harness.js";
+import { forFile, startRedis } from "../../support/index.js";
+import { AGAIN, RUNS, SEED } from "./runs.js";
+
+const AT_ONCE = 250;
+
+failOnUnhandledRejections();
+const server = await forFile(startRedis());
+
+const CODES = [
+  "ERR",
+  "NOSCRIPT",
+  "WRONGTYPE",
+  "NOPERM",
+  "OOM",
+  "BUSY",
+  "MOVED 1 127.0.0.1:1",
+  "CROSSSLOT",
+  "NOAUTH",
+  "",
+];
+const scalar = fc.oneof(
+  fc.constantFrom(null, undefined, "", "OK", "0", "1", "-1", "nan", "inf", "1e400", true, false),
+  fc.integer({ min: -3, max: 3 }),
+  fc.double(),
+  fc.maxSafeInteger(),
+  fc.bigInt(),
+  fc.string(),
+  fc.uint8Array({ maxLength: 8 }).map((bytes) => Buffer.from(bytes)),
+);
+const failure = fc
+  .tuple(fc.constantFrom(...CODES), fc.string())
+  .map(([code, text]) => new ReplyError(`${code} ${text}`));
+const reply = fc.oneof(
+  scalar,
+  fc.array(fc.oneof(scalar, fc.array(scalar, { maxLength: 4 })), { maxLength: 6 }),
+  failure,
+);
+
+const call = <T>(make: (client: LockClient, name: string) => T, act: (it: T) => Promise<unknown>) => {
+  return (client: LockClient, name: string) => act(make(client, name));
+};
+
+const ofLocks = KINDS.flatMap(({ make }) => [
+  call(make, (lock: Lock) => lock.tryLock()),
+  call(make, (lock: Lock) => lock.tryLock(0, 1_000)),
+  call(make, async (lock: Lock) => (await lock.tryLock())?.unlock()),
+  call(make, async (lock: Lock) => (await lock.tryLock())?.extend(5_000)),
+  call(make, (lock: Lock) => lock.isLocked()),
+  call(make, (lock: Lock) => lock.remainTimeToLive()),
+  call(make, (lock: Lock) => lock.forceUnlock()),
+]);
+const semaphore = (client: LockClient, name: string) => client.getSemaphore(name);
+const permits = (client: LockClient, name: string) => client.getPermitExpirableSemaphore(name);
+const latch = (client: LockClient, name: string) => client.getCountDownLatch(name);
+const CALLS: readonly ((client: LockClient, name: string) => Promise<unknown>)[] = [
+  ...ofLocks,
+  call(semaphore, (it) => it.tryAcquire()),
+  call(semaphore, (it) => it.availablePermits()),
+  call(semaphore, (it) => it.drainPermits()),
+  call(permits, (it) => it.tryAcquire(0, 1_000)),
+  call(permits, (it) => it.acquiredPermits()),
+  call(latch, (it) => it.getCount()),
+  call(latch, (it) => it.await(0)),
+  (client, name) => client.inspect(name),
+];
+
+/** A connection whose scripts get these answers, one after the other. */
+function answering(replies: readonly unknown[]): Redis {
+  const redis = server.connect();
+  let next = 0;
+  const answer = async (): Promise<unknown> => {
+    const given = replies[next++ % replies.length];
+    if (given instanceof Error) throw given;
+    return given;
+  };
+  redis.evalsha = answer as never;
+  redis.eval = answer as never;
+  return redis;
+}
+
+test(`${RUNS} answers end no call otherwise than by a value or a LockError [B11]`, {
+  timeout: 600_000,
+}, async () => {
+  const replies = fc.sample(reply, { numRuns: RUNS, seed: SEED });
+  const strange: string[] = [];
+  let settled = 0;
+  for (let from = 0; from < RUNS; from += AT_ONCE) {
+    const client = new LockClient(answering(replies.slice(from, from + AT_ONCE)), { commandTimeout: 60 });
+    const calls = Array.from({ length: AT_ONCE }, (_, i) => CALLS[(from + i) % CALLS.length]);
+    await Promise.all(
+      calls.map(async (ask, i) => {
+        try {
+          await ask?.(client, `name ${from + i}`);
+        } catch (error) {
+          if (!isLockError(error))
+            strange.push(`${(from + i) % CALLS.length}: ${String((error as Error)?.stack ?? error)}`);
+        }
+        settled++;
+      }),
+    );
+    await client.close({ timeout: 0 });
+  }
+  expect([...new Set(strange)].slice(0, 5), AGAIN).toEqual([]);
+  expect(settled).toBeGreaterThanOrEqual(RUNS);
+});

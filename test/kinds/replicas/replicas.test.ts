@@ -1,0 +1,371 @@
+/** The option `replicas`: a grant counts when that many replicas have it; otherwise it is undone and rejected. */
+import type { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { LockClient, type LockClientOptions } from "../../../src/index.js";
+import {
+  allKeys,
+  type FaultProxy,
+  keyState,
+  named,
+  PATIENCE,
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+  startProxy,
+  startRedis,
+  UNHURRIED,
+  until,
+} from "../../support/index.js";
+
+/** For tests whose grants fail: each takes this long. */
+const IMPATIENT = { replicasTimeout: 150 };
+
+/** The properties of the REPLICAS error that are always the same. */
+const short = (acknowledged: number, required: number) => ({ code: "REPLICAS", acknowledged, required });
+
+describe("a master and a replica", () => {
+  let master: RedisServer;
+  let replica: RedisServer;
+  let link: FaultProxy;
+  let front: FaultProxy;
+  let direct: Redis;
+  let user: Redis;
+  const clients: LockClient[] = [];
+
+  beforeAll(async () => {
+    master = await startRedis();
+    link = await startProxy(master, { record: false });
+    front = await startProxy(master);
+    replica = await startRedis({ replicaOf: link });
+    direct = master.connect();
+    user = front.connect();
+  });
+  afterAll(async () => {
+    await Promise.all([link?.stop(), front?.stop()]);
+    await Promise.all([replica?.stop(), master?.stop()]);
+  });
+  beforeEach(() => direct.flushall());
+  afterEach(async () => {
+    link.restore();
+    await Promise.all(clients.splice(0).map((client) => client.close({ timeout: 0 })));
+    await inStep();
+  });
+
+  function connect(options: LockClientOptions = {}): LockClient {
+    const client = new LockClient(user, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000, ...options });
+    clients.push(client);
+    return client;
+  }
+
+  /** Resolves when the replica has all data of the master. */
+  async function inStep(): Promise<void> {
+    await until("the replica is in step", async () => {
+      await direct.set("step", "1", "PX", 1_000);
+      return (await direct.wait(1, 1_000)) === 1;
+    });
+  }
+
+  /** An undone call has left only tombstones, which expire within a minute. */
+  async function expectOnlyTombstones(count: number): Promise<void> {
+    const keys = await allKeys(direct);
+    for (const key of keys.keys()) if (key === "step" || key.includes("{holdfast-ready")) keys.delete(key);
+    expect(keys.size).toBe(count);
+    for (const [key, { ttl }] of keys) {
+      expect(key).toMatch(/^(redisson_unlock_latch|holdfast_over):\{job\}:/);
+      expect(ttl).toBeGreaterThan(0);
+      expect(ttl).toBeLessThanOrEqual(60_000);
+    }
+  }
+
+  test("the connection for it is there again although the user's options let a lost one end [B73]", async () => {
+    const once = master.connect({ retryStrategy: () => null });
+    const options = { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 };
+    await using client = new LockClient(once, options);
+    await client.getLock("job").run(() => {});
+    const list = String(await direct.call("CLIENT", "LIST"));
+    const [line = ""] = list.split("\n").filter((each) => / cmd=wait /.test(each));
+    expect(await direct.call("CLIENT", "KILL", "ID", /^id=(\d+)/.exec(line)?.[1] ?? "")).toBe(1);
+    await client.getLock("job").run(() => {});
+    expect(once.status).toBe("ready");
+  });
+
+  test("the connection for it loses nothing for good, whatever the user's connection does with what was on its way [B201]", async () => {
+    const own = front.connect({ autoResendUnfulfilledCommands: false });
+    await using client = new LockClient(own, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 });
+    const lock = client.getLock("job");
+    await lock.run(() => {});
+    const cut = front.cutReplyOf(named("EVAL"));
+    const hold = await lock.lock();
+    await cut.done;
+    expect((await keyState(replica.connect(), "job")).value).toEqual({ [hold.ownerId]: "1" });
+    await hold.unlock();
+  });
+
+  test("grants go to the database that the user has chosen for the connection, also after a reconnect [B198]", async () => {
+    const own = front.connect();
+    await using client = new LockClient(own, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 });
+    const lock = client.getLock("job");
+    const inDatabase = (db: number) => master.connect({ db }).exists("job");
+    await lock.run(async () => expect(await inDatabase(0)).toBe(1));
+    await own.select(3);
+    await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([0, 1]));
+    // ioredis sends what it is given while it connects anew to the database of its options, here 0.
+    const isBack = new Promise((resolve) => own.once("ready", resolve));
+    front.cut();
+    await isBack;
+    await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([0, 1]));
+    await own.select(0);
+    await lock.run(async () => expect([await inDatabase(0), await inDatabase(3)]).toEqual([1, 0]));
+  });
+
+  test("a database that Redis refuses to select while it is busy is selected before the grant all the same", async () => {
+    const own = front.connect();
+    await using client = new LockClient(own, { ...UNHURRIED, replicas: 1, replicasTimeout: 5_000 });
+    const lock = client.getLock("job");
+    await lock.run(() => {});
+    await own.select(3);
+    await direct.config("SET", "busy-reply-threshold", "1");
+    front.clear();
+    const busy = master.connect().eval("while true do end", 0);
+    const killed = expect(busy).rejects.toThrow(/killed/);
+    const said = () => direct.ping().then(String, String);
+    await until("it is busy", async () => (await said()).includes("BUSY"));
+    const call = lock.lock();
+    await until("it has tried to select", () => front.count(named("SELECT")) > 0);
+    await direct.script("KILL");
+    await killed;
+    const hold = await call;
+    expect([await direct.exists("job"), await master.connect({ db: 3 }).exists("job")]).toEqual([0, 1]);
+    await hold.unlock();
+    await direct.config("SET", "busy-reply-threshold", "5000");
+  });
+
+  test("a connection that has ended before the client is made grants nothing [B202]", async () => {
+    const ended = master.connect();
+    ended.disconnect();
+    await until("it has ended", () => ended.status === "end");
+    await using client = new LockClient(ended, { commandTimeout: 500, replicas: 1 });
+    await expect(client.getLock("job").tryLock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  test("when a grant is told, the replica has it: outermost, nested, and by tryLock", async () => {
+    const lock = connect().getLock("job");
+    const onReplica = replica.connect();
+    const hold = await lock.lock();
+    expect((await keyState(onReplica, "job")).value).toEqual({ [hold.ownerId]: "1" });
+    const nested = await lock.lock({ owner: hold });
+    expect((await keyState(onReplica, "job")).value).toEqual({ [hold.ownerId]: "2" });
+    await nested.unlock();
+    await hold.unlock();
+    const tried = await lock.tryLock(0, 10_000);
+    expect((await keyState(onReplica, "job")).value).toEqual({ [tried?.ownerId ?? ""]: "1" });
+    await tried?.unlock();
+    await expectOnlyTombstones(2);
+  });
+
+  test("WAIT follows the grant on its connection, which is not the user's", async () => {
+    const lock = connect().getLock("job");
+    await user.set("mark", "user");
+    front.clear();
+    await user.get("mark");
+    await (await lock.lock()).unlock();
+    const sent = front.commands.filter(({ command }) => named("GET", "EVAL", "EVALSHA", "WAIT")(command));
+    const [own, grant, wait, release] = sent;
+    expect(sent.map(({ command }) => command[0]?.replace("EVALSHA", "EVAL"))).toEqual([
+      "GET",
+      "EVAL",
+      "WAIT",
+      "EVAL",
+    ]);
+    expect(wait?.command).toEqual(["WAIT", "1", "5000"]);
+    expect(wait?.connection).toBe(grant?.connection);
+    expect(grant?.connection).not.toBe(own?.connection);
+    expect(release?.connection).toBe(own?.connection);
+  });
+
+  test("with the replica's link stalled, lock and tryLock reject and nothing is held", async () => {
+    const client = connect(IMPATIENT);
+    const lock = client.getLock("job");
+    const lost: unknown[] = [];
+    client.on("lost", (event) => lost.push(event)).on("acquired", (event) => lost.push(event));
+    await client.ready();
+    link.stall();
+    await expect(lock.lock()).rejects.toMatchObject({ ...short(0, 1), lockName: "job" });
+    expect(await direct.exists("job")).toBe(0);
+    await expect(lock.tryLock()).rejects.toMatchObject(short(0, 1));
+    await expect(lock.tryLock(1_000, 5_000)).rejects.toMatchObject(short(0, 1));
+    await expect(lock.run(() => {})).rejects.toMatchObject(short(0, 1));
+    expect(await direct.exists("job")).toBe(0);
+    expect(await lock.isLocked()).toBe(false);
+    expect(lost).toEqual([]);
+    await expectOnlyTombstones(4);
+
+    link.restore();
+    await inStep();
+    const hold = await until("a grant is acknowledged again", () => lock.lock());
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+  });
+
+  test.each(["commandTimeout", "socketTimeout"])(
+    "the user's %s, shorter than that for replicas, ends no WAIT before its time [B148]",
+    async (option) => {
+      const hasty = master.connect({ [option]: 1_000 });
+      await using client = new LockClient(hasty, { ...UNHURRIED, replicas: 1, replicasTimeout: 2_500 });
+      await client.ready();
+      link.stall();
+      await expect(client.getLock("job").lock()).rejects.toMatchObject(short(0, 1));
+    },
+  );
+
+  test("a nested grant is undone alone", async () => {
+    const lock = connect(IMPATIENT).getLock("job");
+    const hold = await until("a grant is acknowledged", () => lock.lock({ lease: 20_000 }));
+    link.stall();
+    await expect(lock.lock({ owner: hold, lease: 50_000 })).rejects.toMatchObject(short(0, 1));
+    const state = await keyState(direct, "job");
+    expect(state.value).toEqual({ [hold.ownerId]: "1" });
+    expect(state.ttl).toBeLessThanOrEqual(20_000);
+    expect(hold.isHeld).toBe(true);
+    expect(await lock.getHoldCount({ owner: hold })).toBe(1);
+
+    link.restore();
+    await inStep();
+    const nested = await until("a grant is acknowledged again", () => lock.lock({ owner: hold }));
+    expect(await lock.getHoldCount({ owner: hold })).toBe(2);
+    await nested.unlock();
+    await hold.unlock();
+    expect(await direct.exists("job")).toBe(0);
+  });
+
+  test("a lost replica counts as none", async () => {
+    const lock = connect(IMPATIENT).getLock("job");
+    link.refuse();
+    await until("the master has lost its replica", async () => {
+      return (await master.info("replication")).get("connected_slaves") === "0";
+    });
+    await expect(lock.lock()).rejects.toMatchObject(short(0, 1));
+    expect(await direct.exists("job")).toBe(0);
+  });
+
+  test("a waiter that is granted while the link is stalled rejects, and the next one has its turn", async () => {
+    const hold = await connect({ replicas: 0 }).getLock("job").lock();
+    const waiting = connect(IMPATIENT).getLock("job").lock();
+    const next = connect({ replicas: 0 }).getLock("job").lock();
+    await until("both wait", async () => {
+      const [, subscribers] = await direct.pubsub("NUMSUB", "redisson_lock__channel:{job}");
+      return Number(subscribers) === 2;
+    });
+    link.stall();
+    const outcome = expect(waiting).rejects.toMatchObject(short(0, 1));
+    await hold.unlock();
+    const [granted] = await Promise.all([next, Promise.race([outcome, next.then((held) => held.unlock())])]);
+    await granted.unlock();
+    await outcome;
+  });
+
+  test("the user's connection answers while a grant waits for its replicas", async () => {
+    const client = connect({ replicasTimeout: 4_000 });
+    await client.ready();
+    link.stall();
+    let over = false;
+    const granted = client.getLock("job").lock();
+    const outcome = expect(granted)
+      .rejects.toMatchObject(short(0, 1))
+      .then(() => {
+        over = true;
+      });
+    await until("the grant has reached the server", () => front.count(named("WAIT")) > 0);
+    await until("it is granted", () => direct.exists("job"));
+    expect(await user.ping()).toBe("PONG");
+    expect(over).toBe(false);
+    await outcome;
+  });
+
+  test("a grant that arrives after its call was told null is refused", async () => {
+    const other = connect({ replicas: 0 });
+    const hold = await other.getLock("job").lock();
+    const client = connect();
+    const lock = client.getLock("job");
+    await client.ready();
+    const late = front.holdRequest((command) => named("EVAL", "EVALSHA")(command) && command.includes("job"));
+    expect(await lock.tryLock()).toBeNull(); // answered by its repetition, while the first one is still on its way
+    expect(late.hits).toBe(1);
+    await hold.unlock();
+    await until("the clean-up has left its tombstone", async () => {
+      return [...(await allKeys(direct)).keys()].filter((key) => key.includes("{job}")).length === 2;
+    });
+    await late.deliver();
+    expect(await direct.exists("job")).toBe(0);
+  });
+
+  test("many grants at once are all rejected in time", async () => {
+    const client = connect({ replicasTimeout: 1_000 });
+    await client.ready();
+    link.stall();
+    const begun = performance.now();
+    const names = Array.from({ length: 8 }, (_, i) => `job-${i}`);
+    const outcomes = await Promise.allSettled(names.map((name) => client.getLock(name).lock()));
+    expect(
+      outcomes.map((outcome) => (outcome.status === "rejected" ? outcome.reason.code : outcome.status)),
+    ).toEqual(names.map(() => "REPLICAS"));
+    expect(performance.now() - begun).toBeLessThan(7_500); // one after the other they would take 8 s
+    for (const name of names) expect(await direct.exists(name)).toBe(0);
+  });
+});
+
+describe("a cluster with a replica for each master", () => {
+  let cluster: RedisCluster;
+  let client: LockClient | undefined;
+
+  beforeAll(async () => {
+    cluster = await startCluster({ masters: 3, replicas: 1 });
+  });
+  afterEach(() => client?.close({ timeout: 0 }));
+  afterAll(() => cluster?.stop());
+
+  const names = ["a", "b", "c", "d"];
+
+  test("grants on every master are acknowledged", async () => {
+    client = new LockClient(cluster.connect(), { replicas: 1, replicasTimeout: 5_000 });
+    const redis = cluster.connect();
+    for (const name of names) {
+      const lock = client.getLock(name);
+      const hold = await lock.lock();
+      const nested = await lock.lock({ owner: hold });
+      expect((await keyState(redis, name)).value).toEqual({ [hold.ownerId]: "2" });
+      await nested.unlock();
+      await hold.unlock();
+      expect(await redis.exists(name)).toBe(0);
+    }
+  });
+
+  test("and undone when they are not", async () => {
+    const impatient = new LockClient(cluster.connect(), { replicas: 2, replicasTimeout: 1_500 });
+    client = impatient;
+    const redis = cluster.connect();
+    for (const name of names) {
+      await expect(impatient.getLock(name).lock()).rejects.toMatchObject(short(1, 2));
+      expect(await redis.exists(name)).toBe(0);
+    }
+  });
+});
+
+test("a master that is demoted while a grant waits for replicas is not the end of the call [B27]", async () => {
+  await using demoted = await startRedis();
+  await using other = await startRedis();
+  const client = new LockClient(demoted.connect(), {
+    replicas: 1,
+    replicasTimeout: PATIENCE,
+    commandTimeout: PATIENCE,
+  });
+  const asked = client.getLock("job").lock();
+  await until("WAIT blocks", async () => (await demoted.info("clients")).get("blocked_clients") === "1");
+  await demoted.call("REPLICAOF", other.host, other.port);
+  await until("it is a replica", async () => (await demoted.info("replication")).get("role") === "slave");
+  await demoted.call("REPLICAOF", "NO", "ONE");
+  await using late = await startRedis({ replicaOf: demoted });
+  expect(late.port).not.toBe(demoted.port);
+  await (await asked).unlock();
+  await client.close();
+});
