@@ -75,17 +75,6 @@ scriptTable(bench, fairAcquire, {
       args: { coWaiters: [OTHER] },
       reply: 1,
     },
-    "1: granted before, it raises the TTL": {
-      given: {
-        ...mine(30_000, "12"),
-        ...inLine([OTHER, { due: 330_000, alive: 5_000 }], [JAVA, { due: -1 }]),
-      },
-      reply: 1,
-      after: {
-        ...mine(60_000, "12"),
-        ...inLine([OTHER, { due: 330_000, alive: 5_000 }], [JAVA, { due: -1 }]),
-      },
-    },
     "1: the head of the queue leaves it, and all behind are one grace nearer": {
       given: {
         ...behindMe(0),
@@ -98,21 +87,11 @@ scriptTable(bench, fairAcquire, {
       reply: 1,
       after: { ...mine(60_000), ...behindMe(GRACE) },
     },
-    "1: the last of the queue leaves no key behind but the lock": {
-      given: inLine(MINE_AT(400_000)),
-      reply: 1,
-      after: mine(60_000),
-    },
     "1: a grant heeds what it hears of co-waiters before it takes the grace off": {
       given: inLine(MINE_AT(400_000), [OTHER, { due: 5_000, alive: 1_000 }]),
       args: { coWaiters: [OTHER] },
       reply: 1,
       after: { ...mine(60_000), ...inLine([OTHER, heard(later(0))]) },
-    },
-    "1: who stands in the zset but not in the list is granted a free lock, and leaves the zset": {
-      given: { [TIMEOUTS]: scored({ [ME]: 400_000 }) },
-      reply: 1,
-      after: mine(60_000),
     },
     "1: whoever is in line is granted the lock after the dead before it were dropped": {
       given: inLine(
@@ -124,12 +103,6 @@ scriptTable(bench, fairAcquire, {
       ),
       reply: 1,
       after: { ...mine(60_000), ...inLine([THIRD, { due: -1 - GRACE, alive: 9_000 }]) },
-    },
-    "1: the key of who is alive does not stay without TTL when that of a co-waiter was gone": {
-      given: inLine([ME, { due: 400_000 }], [OTHER, { due: 700_000 }]),
-      args: { coWaiters: [OTHER] },
-      reply: 1,
-      after: { ...mine(60_000), ...line([[OTHER, heard(400_000)]], 400_000) },
     },
     ...each(
       "{2, 0}: a wire id that is over does not get %s, nor a place",
@@ -180,11 +153,6 @@ scriptTable(bench, fairAcquire, {
       given: theirs(-1),
       reply: [0, -1],
       after: { ...theirs(-1), ...line([[ME, heard(later(GRACE))]], GRACE) },
-    },
-    "a call that does not wait takes no place": {
-      given: theirs(30_000),
-      args: { aliveFor: NO_WAIT },
-      reply: [0, left(30_000)],
     },
     "a call that does not wait does not overtake": {
       given: inLine([JAVA, { due: 310_000 }], OTHERS_AT(610_000)),
@@ -258,11 +226,6 @@ scriptTable(bench, fairAcquire, {
       ),
       heard: woken(OTHER),
     },
-    "a free lock with a live head is looked at again after at most a second": {
-      given: inLine([JAVA, { due: 310_000 }]),
-      args: { aliveFor: NO_WAIT },
-      reply: [0, 1_000],
-    },
     "co-waiters are kept by the same call, each with its own time": {
       given: {
         ...theirs(30_000),
@@ -314,11 +277,6 @@ scriptTable(bench, fairAcquire, {
         [OTHER, { due: 630_000, alive: -1 }],
         [JAVA, { due: 930_000 }],
       ),
-    },
-    "one that is heard of in its last chance is as alive as ever": {
-      given: inLine([ME, { due: 330_000, alive: 150.5 }], [OTHER, { due: 630_000, alive: -1 }]),
-      reply: 1,
-      after: { ...mine(60_000), ...inLine([OTHER, { due: 330_000, alive: -1 }]) },
     },
     "those behind one whose last chance is over had as much time, and are dropped with it": {
       given: inLine(
@@ -389,12 +347,6 @@ const waiting = inLine(OTHERS_AT(330_000), [JAVA, { due: 630_000 }]);
 /** A release that is sent again tells the waiter again, which is harmless. */
 const toldAgain = { heard: woken(OTHER), again: { heard: woken(OTHER) } };
 const lastHold = { reply: 1, ...toldAgain };
-const behindTwo = (turn: (due: number) => Place["due"]): Waiter[] => [
-  OTHERS_AT(turn(1_500_000)),
-  [JAVA, {}],
-  [JAVA_2, { due: turn(2_100_000) }],
-  [THIRD, { due: turn(2_400_000), alive: 9_000 }],
-];
 const asked = { ...inLine([JAVA, { due: 330_000 }]), [ALIVE]: text("theirs", 60_000) };
 
 scriptTable(bench, fairRelease, {
@@ -407,7 +359,6 @@ scriptTable(bench, fairRelease, {
       ...lastHold,
       thrifty: true,
     },
-    "1: nobody waits, so nobody is told": { given: mine(30_000), reply: 1, after: over },
     "1: its tombstone says that it is done": {
       given: { ...waiting, ...over },
       args: { tombstoneTtl: 90_000 },
@@ -480,24 +431,6 @@ scriptTable(bench, fairRelease, {
         again: { heard: woken(JAVA) },
       }),
     ),
-    "two dropped early leave the turns of both to all behind them, of whom one has no score": {
-      given: {
-        ...mine(30_000),
-        ...inLine(
-          [GONE, { due: 200_000, alive: LAPSED }],
-          [GONE_2, { due: 350_000, alive: LAPSED }],
-          ...behindTwo((due) => due),
-        ),
-      },
-      // Earlier by the 200 s of the first, and by the 150 s by which the second was behind it.
-      after: { ...inLine(...behindTwo((due) => later(due - 350_000))), ...over },
-      ...lastHold,
-    },
-    "when all who waited are dead, nothing of the queue is left, and nobody is told": {
-      given: { ...mine(30_000), ...inLine([OTHER, { due: -1, alive: LAPSED }], [JAVA, { due: -1 }]) },
-      reply: 1,
-      after: over,
-    },
     ...each(
       "1: %s, whatever the count was",
       { "none left": { count: 0, left: 5_000 }, "none left that lasts": { count: 2, left: 0 } },
@@ -508,11 +441,6 @@ scriptTable(bench, fairRelease, {
         ...lastHold,
       }),
     ),
-    "1: a lock that has yet another field is not announced": {
-      given: { [LOCK]: held({ [ME]: "1", [THIRD]: "1" }, 30_000), ...waiting },
-      reply: 1,
-      after: { [LOCK]: held({ [THIRD]: "1" }, 30_000), ...waiting, ...over },
-    },
     ...each(
       "1: with holds left, count and TTL are set to theirs, %s, and the queue stays",
       { up: 60_000, down: 15_000 },
@@ -524,11 +452,6 @@ scriptTable(bench, fairRelease, {
         thrifty: true,
       }),
     ),
-    "1: a nested release whose call is over changes nothing": {
-      given: { ...mine(30_000, "3"), ...waiting, ...over },
-      args: { count: 2, left: 60_000 },
-      reply: 1,
-    },
     ...each(
       "0: %s of a lock that is gone",
       { "the last hold": { count: 0, left: 0 }, "a nested hold": { count: 1, left: 20_000 } },
@@ -649,11 +572,6 @@ scriptTable(bench, fairUndo, {
       heard: woken(OTHER),
       thrifty: true,
     },
-    "0: its tombstone is not renewed": {
-      given: { ...inLine(OTHERS_AT(330_000)), ...over },
-      args: { tombstoneTtl: 90_000 },
-      reply: 0,
-    },
     ...each(
       "1: a nested acquire alone, the TTL set %s; and 0 the next time",
       { up: 60_000, down: 15_000 },
@@ -720,27 +638,6 @@ scriptTable(bench, fairUndo, {
       } as Record<string, [given: States, after: States, again?: unknown]>,
       ([given, after, again = 0]) => ({ ...undone(given, after), reply: WRONGTYPE, again: { reply: again } }),
     ),
-    "many: those that stay keep their order, each nearer by those who left before it; and 0 the next time": {
-      ...together("e", "nobody", "b", "d"),
-      ...undone(
-        { ...theirs(30_000), ...row(["a", "b", "c", "d", "e", "f"]) },
-        { ...theirs(30_000), ...row(["a", "c", "f"]) },
-        allOver("e", "nobody", "b", "d"),
-      ),
-    },
-    "many: the whole queue of a free lock leaves no key behind": {
-      ...together(ME, OTHER),
-      ...undone(turn, {}, allOver(ME, OTHER)),
-    },
-    "many: the head of a free lock among them: the next is told once": {
-      ...together(ME, THIRD),
-      ...undone(
-        inLine(MY_PLACE, [THIRD, { due: 630_000, alive: 9_000 }], OTHERS_AT(930_000)),
-        inLine(OTHERS_AT(330_000)),
-        allOver(ME, THIRD),
-      ),
-      heard: woken(OTHER),
-    },
     "many: one before more than Lua can unpack": {
       ...together("first"),
       ...undone(thousandsWait(900_000, "first"), thousandsWait(900_000 - GRACE), allOver("first")),
@@ -775,7 +672,6 @@ scriptTable(bench, fairForce, {
       heard: woken(OTHER),
       thrifty: true,
     },
-    "1: nobody waits, so nobody is told": { given: mine(30_000), reply: 1, after: done },
     "1: sent again, it leaves the next holder and the queue alone": {
       given: { ...mine(30_000), ...inLine([JAVA, { due: -1 }], [OTHER, { due: 630_000 }]), ...done },
       reply: 1,
@@ -785,10 +681,6 @@ scriptTable(bench, fairForce, {
       reply: 0,
       after: { ...inLine([JAVA, { due: -1 }], [OTHER, { due: 630_000 }]), ...over, ...foundNothing },
       thrifty: true,
-    },
-    "0: sent again, it leaves the next holder and the queue alone": {
-      given: { ...mine(30_000), ...inLine([OTHER, { due: 630_000 }]), ...foundNothing },
-      reply: 0,
     },
     "other data in the place of the queue stays as it is, and so does the lock [B224]": {
       given: { ...mine(30_000), [QUEUE]: text("theirs", 60_000) },

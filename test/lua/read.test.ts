@@ -100,7 +100,6 @@ scriptTable(bench, readAcquire, {
       }),
     ),
     "{0, pttl}: another writes": { given: writing(50_000, "2", [30_000], OTHER), reply: [0, left(50_000)] },
-    "{0, -1}: another writes, without end": { given: writing(-1, "1", [], OTHER), reply: [0, -1] },
     ...each(
       "{0, ms}: for %s a waiting writer goes first, until it is taken for dead",
       { "a free lock": {}, "a lock that others read": reading({ [OTHER]: [90_000] }) },
@@ -121,10 +120,6 @@ scriptTable(bench, readAcquire, {
       reply: [1, 0],
       after: { ...reading({ [ME]: [60_000] }), ...waits(25_000) },
     },
-    "{0, pttl}: while another writes, its time counts and not that of waiting writers": {
-      given: { ...writing(50_000, "1", [], OTHER), ...waits(25_000) },
-      reply: [0, left(50_000)],
-    },
     ...each(
       "{2, 0}: a wire id that is over does not get %s",
       {
@@ -141,12 +136,6 @@ scriptTable(bench, readAcquire, {
       args: { owners: [OTHER, ME, THIRD], leases: [20_000, 90_000, 60_000] },
       reply: [1, 0, 2, 0, 1, 0],
       after: { ...over, ...reading({ [OTHER]: [20_000], [THIRD]: [60_000] }) },
-    },
-    "many at once are each told how long another writes": {
-      given: { ...over, ...writing(50_000, "1", [], OTHER) },
-      keys: { theirs: theirsOf(`${ME}7`, ME, THIRD) },
-      args: { owners: [`${ME}7`, ME, THIRD], leases: [60_000, 60_000, 60_000] },
-      reply: [0, left(50_000), 2, 0, 0, left(50_000)],
     },
   },
 });
@@ -182,22 +171,11 @@ scriptTable(bench, readReenter, {
       }),
     ),
     "1: with the hold there, it is not lowered": { given: reading({ [ME]: [30_000, 90_000] }), reply: 1 },
-    "1: with the hold there, it only raises that hold": {
-      given: reading({ [ME]: [30_000, 45_000] }),
-      reply: 1,
-      after: reading({ [ME]: [30_000, 60_000] }),
-    },
     "1: the tenth hold has the number 10": {
       given: reading({ [ME]: nine }),
       args: { count: 10 },
       reply: 1,
       after: reading({ [ME]: [...nine, 60_000] }),
-    },
-    "1: while one of the owner's holds lives the lapsed others do not matter": {
-      given: reading({ [ME]: [0, 30_000] }),
-      args: { count: 3 },
-      reply: 1,
-      after: reading({ [ME]: [0, 30_000, 60_000] }),
     },
     ...each(
       "1: the writer takes the read side, with a lease that is %s",
@@ -219,18 +197,7 @@ scriptTable(bench, readReenter, {
         after: writing(60_000, "1", [60_000]),
       }),
     ),
-    ...each(
-      "3: the writer that counts on read holds that have lapsed; no count is left behind (%s)",
-      { 2: 2, 3: 3 },
-      (count) => ({ given: writing(30_000, "1", [0, 0]), args: { count }, reply: 3, after: writing(30_000) }),
-    ),
     ...each("%s (the first)", keepsOthers, ([reply, given]) => ({ given, args: { count: 1 }, reply })),
-    ...each("%s (the second)", keepsOthers, ([reply, given]) => ({ given, reply })),
-    ...each(
-      "-1: its own holds have lapsed, and are not made again (count %s)",
-      { 1: 1, 2: 2, 3: 3 },
-      (count) => ({ given: lapsedBesideOthers, args: { count }, reply: -1 }),
-    ),
     "0: all who read have lapsed; what is left of them goes": { given: allLapsed, reply: 0, after: {} },
     ...each(
       "2: a call that %s changes nothing",
@@ -271,7 +238,6 @@ scriptTable(bench, readRelease, {
   args: { owner: ME, left: 0, tombstoneTtl: 40_000, publish: "PUBLISH", terms: [] },
   rows: {
     "1: the last hold of the last reader": { given: mine, ...released(), thrifty: true },
-    "1: its tombstone says that it is done": { given: over, args: { tombstoneTtl: 90_000 }, reply: 1 },
     "1: the last hold of one of several readers; the TTL is the longest of the others": {
       given: reading({ [ME]: [60_000, 50_000], [OTHER]: [10_000], [THIRD]: [20_000, 30_000, 0] }),
       reply: 1,
@@ -282,17 +248,6 @@ scriptTable(bench, readRelease, {
       { "as long as the lock lasts": 30_000, "though the lock would have lasted longer": 90_000 },
       (ttl) => ({ given: reading({ [ME]: [30_000], [OTHER]: [0, 0], [THIRD]: [0] }, ttl), ...released() }),
     ),
-    "1: one of several readers of a lock without end leaves it to the others": {
-      given: reading({ [ME]: [30_000], [OTHER]: [50_000] }, -1),
-      reply: 1,
-      after: { ...reading({ [OTHER]: [50_000] }), ...over },
-    },
-    "1: a TTL that nobody else needs is not kept": {
-      given: reading({ [ME]: [30_000, 30_000], [OTHER]: [0] }, 90_000),
-      args: { left: 15_000, terms: [15_000] },
-      reply: 1,
-      after: reading({ [ME]: [15_000], [OTHER]: [0] }, 15_000),
-    },
     ...each(
       "1: readers with more holds than are looked for keep the lock, %s",
       { "for its time": [60_000, 60_000], "which is without end": [-1, 2 ** 52] },
@@ -302,19 +257,6 @@ scriptTable(bench, readRelease, {
         after: { [LOCK]: held({ mode: "read", [OTHER]: "99999" }, after), ...over },
       }),
     ),
-    "1: the search goes over all readers, and finds the last hold that it may look for": {
-      given: {
-        [LOCK]: held({ mode: "read", [ME]: "1", [OTHER]: "5002", [THIRD]: "5001" }, 90_000),
-        ...holds(ME, [90_000]),
-        [holdKey(THIRD, 5_001)]: text("1", 30_000),
-      },
-      reply: 1,
-      after: {
-        [LOCK]: held({ mode: "read", [OTHER]: "5002", [THIRD]: "5001" }, 30_000),
-        [holdKey(THIRD, 5_001)]: text("1", 30_000),
-        ...over,
-      },
-    },
     ...each(
       "1: with holds left, each has its own term, and the lock the longest, %s",
       { up: [60_000, 20_000], down: [15_000, 20_000] },
@@ -326,12 +268,6 @@ scriptTable(bench, readRelease, {
         thrifty: true,
       }),
     ),
-    "1: with holds left, the TTL is not below that of another reader": {
-      given: reading({ [ME]: [30_000, 30_000], [OTHER]: [60_000] }),
-      args: { left: 15_000, terms: [15_000] },
-      reply: 1,
-      after: reading({ [ME]: [15_000], [OTHER]: [60_000] }),
-    },
     "1: a hold left whose term is over keeps its number, without a key": {
       given: reading({ [ME]: [30_000, 30_000, 30_000] }),
       args: { left: 20_000, terms: [0, 20_000] },
@@ -357,12 +293,6 @@ scriptTable(bench, readRelease, {
         after: writing(60_000, "2", [term]),
       }),
     ),
-    "1: of the writer, when no hold lasts, the write side keeps what it has, and nobody is told": {
-      given: writing(60_000, "1", [5_000]),
-      reply: 1,
-      after: { ...writing(60_000), ...over },
-    },
-    "0: of the writer that does not read": { given: writing(60_000), args: { left: 60_000 }, reply: 0 },
     "1: a nested release whose call is over changes nothing": {
       given: { ...two, ...over },
       args: { left: 60_000, terms: [60_000] },
@@ -374,11 +304,6 @@ scriptTable(bench, readRelease, {
       ...released(),
     },
     ...each("%s (the last hold)", keepsOthers, ([reply, given]) => ({ given, ...told(reply) })),
-    ...each("%s (a nested hold)", keepsOthers, ([reply, given]) => ({
-      given,
-      args: { left: 20_000, terms: [20_000] },
-      ...told(reply),
-    })),
     "0: only lapsed readers are there; what is left of them goes": {
       given: reading({ [OTHER]: [0], [THIRD]: [0, 0] }, 30_000),
       ...told(0),
@@ -436,12 +361,6 @@ scriptTable(bench, readExtend, {
       args: { terms: [10_000] },
       reply: 1,
       after: writing(60_000, "1", [10_000]),
-    },
-    "1: a hold that has lapsed is extended as long as another of its owner lives": {
-      given: reading({ [ME]: [0, 30_000] }),
-      args: { terms: [60_000, 30_000] },
-      reply: 1,
-      after: reading({ [ME]: [60_000, 30_000] }),
     },
     "1: terms that are over, or missing, end their holds": {
       given: reading({ [ME]: [30_000, 30_000, 30_000] }),
@@ -528,17 +447,6 @@ scriptTable(bench, readRenew, {
       reply: [1],
       after: reading({ [ME]: [30_000], [OTHER]: [10_000, 90_000], [THIRD]: [0] }),
     },
-    "1: a lapsed hold is not made anew while another of its owner lives": {
-      given: reading({ [ME]: [0, 15_000, 0] }),
-      reply: [1],
-      after: reading({ [ME]: [0, 30_000, 0] }),
-    },
-    "1: while the owner writes, the write lease is not cut": {
-      given: writing(90_000, "1", [15_000]),
-      reply: [1],
-      after: writing(90_000, "1", [30_000]),
-    },
-    "-1: others read, without end": { given: reading({ [OTHER]: [15_000] }, -1), reply: [-1] },
     "-1: an owner whose holds have all lapsed is told so, and leaves no count behind": {
       given: reading({ [ME]: [0, 0], [OTHER]: [15_000] }),
       reply: [-1],
@@ -583,10 +491,6 @@ scriptTable(bench, readState, {
         reply: [1, count, left(50_000)],
       }),
     ),
-    "{1, count, pttl}: a writer that reads as well": {
-      given: writing(60_000, "2", [30_000]),
-      reply: [1, 1, left(60_000)],
-    },
     ...each(
       "{0, 0, -2}: %s",
       {
@@ -602,7 +506,6 @@ scriptTable(bench, readState, {
       given: reading({ [ME]: [0, 0], [OTHER]: [30_000] }),
       reply: [1, 0, left(30_000)],
     },
-    "a lock without end": { given: reading({ [ME]: [30_000] }, -1), reply: [1, 1, -1] },
   },
 });
 
@@ -620,7 +523,6 @@ scriptTable(bench, readUndo, {
       },
       (given) => ({ given, ...released(), thrifty: true }),
     ),
-    "0: its tombstone is not renewed": { given: over, args: { tombstoneTtl: 90_000 }, reply: 0 },
     "1: an acquire beside other readers, who keep the lock as long as they last": {
       given: reading({ [ME]: [60_000], [OTHER]: [10_000], [THIRD]: [20_000, 30_000] }),
       reply: 1,
@@ -686,25 +588,6 @@ scriptTable(bench, readUndo, {
         reply: 0,
       }),
     ),
-    ...each(
-      "1: the terms of the holds left are set, also of those that have lapsed on either side: %s",
-      {
-        "three left": [
-          [0, 30_000, 30_000, 30_000],
-          [20_000, 0, 30_000],
-        ],
-        "two left": [
-          [0, 30_000, 30_000],
-          [0, 30_000],
-        ],
-      } as Record<string, [before: number[], terms: number[]]>,
-      ([before, terms]) => ({
-        given: reading({ [ME]: before }),
-        args: { left: 30_000, terms },
-        reply: 1,
-        after: { ...reading({ [ME]: terms }), ...over },
-      }),
-    ),
   },
 });
 
@@ -717,14 +600,6 @@ scriptTable(bench, readForce, {
       ...forced(over),
       thrifty: true,
     },
-    ...each(
-      "1: sent again, it leaves %s alone",
-      {
-        "its next readers": reading({ [OTHER]: [30_000] }),
-        "a writer that reads": writing(60_000, "1", [30_000], OTHER),
-      },
-      (next) => ({ given: { ...next, ...done }, reply: 1 }),
-    ),
     "1: of a writer that reads as well the write side stays, and nobody is told": {
       given: writing(60_000, "2", [30_000, 50_000]),
       reply: 1,
@@ -742,16 +617,5 @@ scriptTable(bench, readForce, {
       },
       (given) => ({ given, reply: 0, after: { ...given, ...foundNothing } }),
     ),
-    "0: sent again, it leaves its next readers alone": {
-      given: { ...reading({ [OTHER]: [30_000] }), ...foundNothing },
-      reply: 0,
-    },
-    "1: of readers with thousands of holds the last that is looked for goes, too": {
-      given: {
-        [LOCK]: held({ mode: "read", [ME]: "5002", [OTHER]: "5001" }, 60_000),
-        [holdKey(OTHER, 5_001)]: text("1", 30_000),
-      },
-      ...forced(),
-    },
   },
 });

@@ -8,7 +8,6 @@ import {
   writeUndo,
 } from "../../src/scripts/generated.js";
 import {
-  held,
   LOCK,
   later,
   left,
@@ -31,7 +30,6 @@ import {
   done,
   ENDING_KEYS,
   foundNothing,
-  holds,
   MY_WRITE,
   reading,
   THIRD,
@@ -87,10 +85,6 @@ scriptTable(bench, writeAcquire, {
       { waits: PATIENCE, "does not wait": NO_WAIT },
       (aliveFor) => ({ args: { aliveFor }, reply: 1, after: writing(60_000) }),
     ),
-    "1: granted before, it keeps counts and a longer TTL": {
-      given: writing(90_000, "12", [10_000]),
-      reply: 1,
-    },
     "1: granted before, it keeps counts, and the TTL is raised and never a sum": {
       given: writing(30_000, "12", [10_000]),
       reply: 1,
@@ -120,11 +114,6 @@ scriptTable(bench, writeAcquire, {
       given: { ...read, ...waits({ a: -1, b: 5_000, [ME]: 4_000 }, 5_000) },
       reply: [0, left(50_000)],
       after: { ...read, ...waits({ b: 5_000, [ME]: later(PATIENCE) }, PATIENCE) },
-    },
-    "who does not wait leaves the marks of others as they are": {
-      given: { ...read, ...waits({ [OTHER]: -1, [THIRD]: 5_000 }, 5_000) },
-      args: { aliveFor: NO_WAIT },
-      reply: [0, left(50_000)],
     },
     ...each(
       "{2, 0}: a wire id that is over does not get %s, nor a mark",
@@ -181,11 +170,6 @@ scriptTable(bench, writeRelease, {
       ...released(),
       thrifty: true,
     },
-    "1: its tombstone says that it is done": { given: over, args: { tombstoneTtl: 90_000 }, reply: 1 },
-    "1: its tombstone spares the next writer": {
-      given: { ...writing(30_000, "1", [], OTHER), ...over },
-      reply: 1,
-    },
     "1: a downgrade leaves the read holds, and is announced to all who wait": {
       given: writing(90_000, "1", [10_000, 30_000, 0]),
       args: { left: 30_000 },
@@ -223,11 +207,6 @@ scriptTable(bench, writeRelease, {
       ...released(),
     },
     ...each("%s (the last hold)", notHeld, ([reply, given]) => ({ given, ...told(reply) })),
-    ...each("%s (the last write hold of one that reads)", notHeld, ([reply, given]) => ({
-      given,
-      args: { left: 20_000 },
-      ...told(reply),
-    })),
     ...each("%s (a nested hold)", notHeld, ([reply, given]) => ({
       given,
       args: { count: 1, left: 20_000 },
@@ -258,7 +237,6 @@ scriptTable(bench, writeState, {
       },
       (given) => ({ given, reply: [0, 0, -2] }),
     ),
-    "a lock without end": { given: writing(-1), reply: [1, 1, -1] },
   },
 });
 
@@ -279,7 +257,6 @@ scriptTable(bench, writeUndo, {
       given: writing(30_000),
       ...released(),
     },
-    "0: its tombstone is not renewed": { given: over, args: { tombstoneTtl: 90_000 }, reply: 0 },
     "1: an acquire leaves the owner's read holds, and all who wait are told": {
       given: writing(90_000, "12", [10_000, 30_000]),
       args: { left: 30_000 },
@@ -309,14 +286,6 @@ scriptTable(bench, writeUndo, {
       given: { ...read, ...waits({ [ME]: 5_000, [THIRD]: 6_000 }) },
       reply: 1,
       after: { ...read, ...waits({ [THIRD]: 6_000 }), ...over },
-    },
-    "1: a writer that waits and gives up, the last one that lives; the readers are told though a dead one is marked":
-      { given: { ...read, ...waits({ [THIRD]: -1, [ME]: 5_000 }) }, ...released(read) },
-    "1: a writer that waits and gives up on a lock that is free by now, even mute": {
-      given: waits({ [ME]: 5_000 }),
-      mayNot: "announce",
-      reply: 1,
-      after: over,
     },
     ...each(
       "0: %s has nothing to undo; the tombstone stands",
@@ -393,13 +362,5 @@ scriptTable(bench, writeForce, {
       },
       (given) => ({ given: { ...given, ...over }, reply: 0, after: { ...given, ...over, ...foundNothing } }),
     ),
-    "0: sent again, it leaves the next writer alone": { given: { ...written, ...foundNothing }, reply: 0 },
-    "only a field that ends with :write is a writer's": {
-      given: {
-        [LOCK]: held({ mode: "write", [MY_WRITE]: "1", [OTHER]: "1" }, 90_000),
-        ...holds(OTHER, [30_000]),
-      },
-      ...forced(reading({ [OTHER]: [30_000] })),
-    },
   },
 });
