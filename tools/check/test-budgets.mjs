@@ -22,7 +22,7 @@ const SECONDS = 60;
 /** Files and folders that may take longer: what they wait for or play is long by itself. */
 const LONGER = {
   "test/delivery/": 300,
-  "test/entries/fidelity": 300,
+  "test/entries/testing-f": 300,
   "test/fleet/": 600,
   "test/interop/": 300,
   "test/simulation/": 600,
