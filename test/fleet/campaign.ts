@@ -5,12 +5,12 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { check, type Finding, type Limits, patienceFor, stallsOf } from "./checker.js";
-import { INJECTIONS, type Scenery } from "./faults.js";
+import { FAULTS, type Scenery } from "./faults.js";
 import { AT_LAST, type Crew, Fleet, type Terms } from "./fleet.js";
 import { type Journals, kindOf, MS, type Outage } from "./history.js";
 import { checkLatches } from "./latches.js";
 import { searchAll } from "./linear.js";
-import { FAULTS, type Planned, planRound } from "./plan.js";
+import { type Planned, planRound } from "./plan.js";
 import { swapsOf } from "./planted.js";
 import { SITES, type Site, type Topology } from "./sites.js";
 import { Yardstick } from "./yardstick.js";
@@ -236,7 +236,8 @@ export class Campaign {
       const { name } = planned;
       const from = Number(process.hrtime.bigint());
       const at = performance.now() - this.#start;
-      await INJECTIONS[name]?.(planned, scenery).catch((error: unknown) => this.#fail(name, error));
+      const fault = FAULTS.find((each) => each.name === name);
+      await fault?.inject(planned, scenery).catch((error: unknown) => this.#fail(name, error));
       this.#outages.push({ from, until: Number(process.hrtime.bigint()) });
       this.faults.push({ name, from: at, to: performance.now() - this.#start });
     }
@@ -311,9 +312,4 @@ export class Campaign {
 
 function plain(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;
-}
-
-/** The group of a fault, by its name. */
-export function groupOf(name: string): string {
-  return FAULTS.find((fault) => fault.name === name)?.group ?? "";
 }
