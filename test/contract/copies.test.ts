@@ -1,14 +1,14 @@
 /** The copies of the library in one process, ESM and CommonJS, see one chain of scopes and runs. On the package as it is built. */
 import { describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { connectionLike, forFile, startRedis } from "../support/index.js";
+import { forFile, startRedis } from "../support/index.js";
 import { failure, type Kind, MULTI, PLAIN, READ } from "../support/place/index.js";
 import { isBuilt, loadCjs, loadEsm } from "./helpers.js";
 
 const server = await forFile(startRedis());
 const copies = isBuilt ? [{ LockClient }, await loadEsm(), loadCjs()] : [];
 const clients: LockClient[] = [];
-for (const copy of copies) clients.push(await forFile(new copy.LockClient(connectionLike(server.connect()))));
+for (const copy of copies) clients.push(await forFile(new copy.LockClient(server.connect())));
 
 const lockOf = (kind: Kind, client: LockClient, name: string) => kind.make([client], name);
 let names = 0;

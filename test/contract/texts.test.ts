@@ -16,11 +16,11 @@ import {
   RedLock,
   Semaphore,
 } from "../../src/index.js";
-import { connectionLike, forFile, startRedis, until } from "../support/index.js";
+import { forFile, startRedis, until } from "../support/index.js";
 import { as, failure } from "./helpers.js";
 
 const server = await forFile(startRedis());
-const client = await forFile(new LockClient(connectionLike(server.connect())));
+const client = await forFile(new LockClient(server.connect()));
 await client.ready();
 afterEach(() => server.call("FLUSHALL"));
 
@@ -132,7 +132,7 @@ describe("the text of an error [B105]", () => {
     [
       "CLIENT_CLOSED",
       async () => {
-        const closed = new LockClient(connectionLike(server.connect()));
+        const closed = new LockClient(server.connect());
         await closed.close();
         await closed.getLock("a").lock();
       },
@@ -141,7 +141,7 @@ describe("the text of an error [B105]", () => {
     [
       "REPLICAS",
       async () => {
-        const strict = new LockClient(connectionLike(server.connect()), { replicas: 1, replicasTimeout: 50 });
+        const strict = new LockClient(server.connect(), { replicas: 1, replicasTimeout: 50 });
         await strict
           .getLock("a")
           .lock()
@@ -152,7 +152,7 @@ describe("the text of an error [B105]", () => {
     [
       "UNAVAILABLE",
       async () => {
-        const hasty = new LockClient(connectionLike(server.connect()), { commandTimeout: 100 });
+        const hasty = new LockClient(server.connect(), { commandTimeout: 100 });
         await until("it is ready", () => hasty.ready().then(() => true));
         server.pause();
         await hasty

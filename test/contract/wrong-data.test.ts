@@ -1,39 +1,39 @@
-/**
- * Contract section 6: if a key holds other data, the call fails with Redis' error and the lock's name; the data stays.
- */
-import type { Redis } from "ioredis";
-import { describe, expect } from "vitest";
-import { type Lock, LockClient } from "../../src/index.js";
-import { connectionLike, keyState, SLACK, UNHURRIED, until } from "../support/index.js";
-import { failure, recordEvents, untilWaiting } from "./helpers.js";
-import { eachKind } from "./scene.js";
+/** Contract section 6: a key that holds other data is refused by every operation, and the data stays as it is. */
+import { expect } from "vitest";
+import type { Lock } from "../../src/index.js";
+import { failure, type Place, row, SINGLE, watch } from "../support/place/index.js";
+
+const ONE = { kinds: SINGLE };
 
 const never = (): never => {
   throw new Error("fn was called");
 };
 
 const READER = "6e3814a1-e847-452b-a982-45baf93a1df2:37";
-const LARGE = { mode: "read", ...Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`f${i}`, i])) };
+const ENDLESS = String(10 ** 12);
 
-const DATA: [type: string, write: (redis: Redis, key: string) => Promise<unknown>][] = [
-  ["string", (redis, key) => redis.set(key, "paid")],
-  ["string with a TTL", (redis, key) => redis.set(key, "paid", "PX", 60_000)],
-  ["list", (redis, key) => redis.rpush(key, "a", "b")],
-  ["set", (redis, key) => redis.sadd(key, "a")],
-  ["zset", (redis, key) => redis.zadd(key, 1, "a")],
-  ["hash", (redis, key) => redis.hset(key, "name", "Ada")],
-  ["hash of several fields", (redis, key) => redis.hset(key, { name: "Ada", age: 36 })],
-  ["hash of counts", (redis, key) => redis.hset(key, { "sku:17": 2 })],
-  ["hash with the field mode alone", (redis, key) => redis.hset(key, { mode: "read" })],
-  ["hash with the field mode", (redis, key) => redis.hset(key, { mode: "dark", name: "Ada" })],
-  ["hash whose mode is that of a read lock", (redis, key) => redis.hset(key, { mode: "read", name: "Ada" })],
+/** The command that writes each kind of data, with the key after its first word. */
+const DATA: readonly (readonly [what: string, verb: string, ...args: string[]])[] = [
+  ["a string", "SET", "paid"],
+  ["a string with a TTL", "SET", "paid", "PX", "60000"],
+  ["a list", "RPUSH", "a", "b"],
+  ["a zset", "ZADD", "1", "a"],
+  ["a hash", "HSET", "name", "Ada"],
+  ["a hash of several fields", "HSET", "name", "Ada", "age", "36"],
+  ["a hash of counts", "HSET", "sku:17", "2"],
+  ["a hash with the field mode alone", "HSET", "mode", "read"],
+  ["a hash with the field mode", "HSET", "mode", "dark", "name", "Ada"],
+  ["a hash whose mode is that of a read lock", "HSET", "mode", "read", "name", "Ada"],
+  ["a hash whose mode is that of a write lock", "HSET", "mode", "write", "a:write", "1"],
+  ["a hash with an endless count", "HSET", "mode", "read", "k", ENDLESS],
+  ["a read lock with an endless count", "HSET", "mode", "read", READER, ENDLESS],
   [
-    "hash whose mode is that of a write lock",
-    (redis, key) => redis.hset(key, { mode: "write", "a:write": 1 }),
+    "a large hash",
+    "HSET",
+    "mode",
+    "read",
+    ...Array.from({ length: 100 }, (_, i) => [`f${i}`, `${i}`]).flat(),
   ],
-  ["hash with an endless count", (redis, key) => redis.hset(key, { mode: "read", k: 10 ** 12 })],
-  ["read lock with an endless count", (redis, key) => redis.hset(key, { mode: "read", [READER]: 10 ** 12 })],
-  ["large hash", (redis, key) => redis.hset(key, LARGE)],
 ];
 
 const CALLS: [name: string, call: (lock: Lock) => Promise<unknown>][] = [
@@ -47,80 +47,92 @@ const CALLS: [name: string, call: (lock: Lock) => Promise<unknown>][] = [
   ["remainTimeToLive", (lock) => lock.remainTimeToLive()],
 ];
 
-eachKind("a key that holds other data [F26]", (test, kind) => {
-  test.for(CALLS)("%s fails and leaves it, whatever it is", async ([, call], { redis, lockName, lock }) => {
-    for (const [what, write] of DATA) {
-      await redis.del(lockName);
-      await write(redis, lockName);
-      const before = await keyState(redis, lockName);
-      const began = performance.now();
-      const error = await failure(call(lock));
-      expect(performance.now() - began, what).toBeLessThan(SLACK); // wrong data is no outage, so no call waits
-      expect(error.message, what).toContain("WRONGTYPE");
-      expect(error.message, what).toContain(lockName);
-      expect(error, what).toMatchObject({ code: "WRONG_DATA", lockName });
-      const after = await keyState(redis, lockName);
-      expect(after, what).toEqual({ ...before, ttl: after.ttl });
-      expect(after.ttl < 0, what).toBe(before.ttl < 0);
-      if (before.ttl > 0) expect(after.ttl, what).toBeGreaterThan(50_000);
-    }
-  });
+const READS: Readonly<Record<string, readonly string[]>> = {
+  string: ["GET"],
+  list: ["LRANGE", "0", "-1"],
+  zset: ["ZRANGE", "0", "-1"],
+  hash: ["HGETALL"],
+};
 
-  test("questions about an owner that holds nothing are answered without Redis, so they do not fail", async ({
-    redis,
-    lockName,
-    lock,
-  }) => {
-    await redis.set(lockName, "paid");
+/** All that the key has, and whether it has a TTL. */
+async function dataOf({ view }: Place): Promise<unknown> {
+  const type = String(await view.call("TYPE", view.name));
+  const [verb = "EXISTS", ...args] = READS[type.replace(/.*ok: /, "")] ?? [];
+  return [type, await view.call(verb, view.name, ...args), (await view.ttl()) > 0];
+}
+
+for (const [name, call] of CALLS) {
+  row.real(
+    `${name} of a key that holds other data rejects WRONG_DATA at once, and the data stays [§6 wrong-data] [F26]`,
+    ONE,
+    async (place) => {
+      const { lock, view } = place;
+      for (const [what, verb, ...args] of DATA) {
+        await view.call("DEL", view.name);
+        await view.call(verb, view.name, ...args);
+        const before = await dataOf(place);
+        const error = await failure(call(lock));
+        expect(error, what).toMatchObject({ code: "WRONG_DATA", lockName: lock.name });
+        for (const word of ["WRONGTYPE", lock.name]) expect(error.message, what).toContain(word);
+        expect(await dataOf(place), what).toEqual(before);
+      }
+      await view.call("DEL", view.name);
+    },
+  );
+}
+
+row(
+  "questions about an owner that holds nothing do not ask Redis, so other data does not fail them [§2 queries]",
+  ONE,
+  async ({ lock, view }) => {
+    await view.call("SET", view.name, "paid");
     expect(await lock.getHoldCount()).toBe(0);
     expect(await lock.isHeldByCurrentOwner()).toBe(false);
-    expect(await redis.get(lockName)).toBe("paid");
-  });
+    expect(await view.call("GET", view.name)).toBe("paid");
+    await view.call("DEL", view.name);
+  },
+);
 
-  describe("data that somebody writes over a held lock", () => {
-    test("is a loss to the holder, and stays when the hold is given back", async ({
-      redis,
-      lockName,
-      lock,
-    }) => {
-      const hold = await lock.lock();
-      await redis.set(lockName, "paid");
-      expect(await failure(hold.unlock())).toMatchObject({
-        code: "LOCK_LOST",
-        reason: "taken",
-        lockName,
-      });
-      expect(await redis.get(lockName)).toBe("paid");
-    });
+row(
+  "data that somebody writes over a held lock is a loss to the holder, and stays when the hold is given back [§6 wrong-data]",
+  ONE,
+  async ({ lock, view }) => {
+    const hold = await lock.lock();
+    await view.call("SET", view.name, "paid");
+    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "taken" });
+    expect(await view.call("GET", view.name)).toBe("paid");
+    await view.call("DEL", view.name);
+  },
+);
 
-    test("is noticed by the watchdog, and does not disturb other locks' renewal", async ({
-      redis,
-      lockName,
-    }) => {
-      await using brisk = new LockClient(connectionLike(redis), { ...UNHURRIED, watchdogTimeout: 4_500 });
-      const events = recordEvents(brisk);
-      const lost = await kind.make(brisk, lockName).lock();
-      const kept = await kind.make(brisk, "kept").lock();
-      await redis.set(lockName, "paid");
-      await until("the loss is noticed", () => lost.signal.aborted);
-      expect(lost.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "taken" });
-      await until("the other one is renewed", () =>
-        events.some(({ name, payload }) => name === "renewed" && payload.lockName === "kept"),
-      );
-      expect(kept.isHeld).toBe(true);
-      await kept.unlock();
-      expect(await redis.get(lockName)).toBe("paid");
-    });
+row(
+  "data over a held lock is noticed by the watchdog, which renews other locks all the same [§6 wrong-data]",
+  ONE,
+  async (place) => {
+    const { lock, other, view, pass } = place;
+    const [lost, kept] = [await lock.lock(), await other.lock()];
+    await view.call("SET", view.name, "paid");
+    await pass(31_000);
+    expect(lost.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "taken" });
+    expect(kept.isHeld).toBe(true);
+    await kept.unlock();
+    expect(await view.call("GET", view.name)).toBe("paid");
+    await view.call("DEL", view.name);
+  },
+);
 
-    test("rejects those who wait", async ({ redis, client, lockName, lock, rival, wire }) => {
-      const hold = await rival.lock();
-      const waiter = await untilWaiting(client, () => lock.lock());
-      await until("it listens", async () => (await wire.channels()).length > 0);
-      await redis.set(lockName, "paid");
-      for (const channel of await wire.channels()) await redis.publish(channel, "0");
-      expect((await failure(waiter.done)).message).toContain("WRONGTYPE");
-      await failure(hold.unlock());
-      expect(await redis.get(lockName)).toBe("paid");
-    });
-  });
-});
+row(
+  "data over a held lock rejects those who wait [§6 wrong-data]",
+  ONE,
+  async ({ lock, rival, view, pass, settle }) => {
+    const hold = await rival.lock();
+    const waiting = watch(lock.lock());
+    await settle();
+    await view.call("SET", view.name, "paid");
+    await pass(3_100);
+    expect(waiting.error).toMatchObject({ code: "WRONG_DATA" });
+    await failure(hold.unlock());
+    expect(await view.call("GET", view.name)).toBe("paid");
+    await view.call("DEL", view.name);
+  },
+);

@@ -1,7 +1,7 @@
 /** After a stall the event loop reads the answers that have arrived before timers fire; what has ended stays ended. */
 import { expect, test } from "vitest";
 import { LockClient, RedLock } from "../../src/index.js";
-import { connectionLike, forFile, forTest, type RedisServer, startRedis, until } from "../support/index.js";
+import { forFile, forTest, type RedisServer, startRedis, until } from "../support/index.js";
 
 const servers = await Promise.all(Array.from({ length: 3 }, () => forFile(startRedis())));
 
@@ -36,7 +36,7 @@ test("a hold whose deadline has passed stays lost, whatever answer to a renewal 
 });
 
 test("answers that have arrived during a stall count, however short their time was", async () => {
-  const own = servers.map((server) => forTest(new LockClient(connectionLike(server.connect()))));
+  const own = servers.map((server) => forTest(new LockClient(server.connect())));
   const lock = new RedLock(...own.map((client) => client.getLock("stalled")));
   await (await lock.lock()).unlock();
   for (let i = 0; i < 5; i++) {

@@ -3,15 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import {
-  connectionLike,
-  forFile,
-  PATIENCE,
-  startRedis,
-  startWorker,
-  UNHURRIED,
-  type Worker,
-} from "../support/index.js";
+import { forFile, PATIENCE, startRedis, startWorker, UNHURRIED, type Worker } from "../support/index.js";
 import { bundledWorker } from "./build-worker.js";
 import { freshName } from "./harness.js";
 
@@ -45,7 +37,7 @@ const WAYS: readonly Way[] = [
 
 describe.concurrent.each(WAYS)("a process that ends by $way [F43]", ({ givesBack, end }) => {
   test("leaves its lock to others, and its place in a queue", async () => {
-    await using client = new LockClient(connectionLike(server.connect()), { ...UNHURRIED, pollCap: 500 });
+    await using client = new LockClient(server.connect(), { ...UNHURRIED, pollCap: 500 });
     const [held, waited] = [freshName(), freshName()];
     const blocking = await client.getFairLock(waited).lock();
     await using worker = await startWorker(bundle());

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { type Lock, LockClient } from "../../src/index.js";
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
-import { connectionLike, type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
+import { type RedisServer, startRedis, UNHURRIED, until } from "../support/index.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
 failOnUnhandledRejections();
@@ -10,7 +10,7 @@ failOnUnhandledRejections();
 const ALL = ["on", ">secret", "allkeys", "allchannels", "allcommands"];
 const user = (server: RedisServer, ...rights: string[]) => server.call("ACL", "SETUSER", "shop", ...rights);
 const connect = (server: RedisServer, watchdogTimeout: number): LockClient =>
-  new LockClient(connectionLike(server.connect({ username: "shop", password: "secret" })), {
+  new LockClient(server.connect({ username: "shop", password: "secret" }), {
     ...UNHURRIED,
     watchdogTimeout,
   });
@@ -92,14 +92,11 @@ test("a hold that may be renewed is not lost with another one that may not [B244
 test("a waiter whose channel is withdrawn gets the lock by its poll", async () => {
   await using server = await startRedis();
   await user(server, ...ALL);
-  await using theirs = new LockClient(connectionLike(server.connect()), UNHURRIED);
-  await using client = new LockClient(
-    connectionLike(server.connect({ username: "shop", password: "secret" })),
-    {
-      ...UNHURRIED,
-      pollCap: 500,
-    },
-  );
+  await using theirs = new LockClient(server.connect(), UNHURRIED);
+  await using client = new LockClient(server.connect({ username: "shop", password: "secret" }), {
+    ...UNHURRIED,
+    pollCap: 500,
+  });
   const hold = await theirs.getLock("order").lock();
   const waiter = await untilWaiting(client, () => client.getLock("order").lock());
   await until("it listens", async () => ((await server.call("PUBSUB", "CHANNELS")) as unknown[]).length > 0);

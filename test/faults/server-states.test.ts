@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
 import {
-  connectionLike,
   findRedis,
   hasFeaturesOf,
   type RedisServer,
@@ -18,7 +17,7 @@ import { failOnUnhandledRejections } from "./harness.js";
 failOnUnhandledRejections();
 
 const connect = (server: RedisServer, options: LockClientOptions): LockClient =>
-  new LockClient(connectionLike(server.connect()), options);
+  new LockClient(server.connect(), options);
 
 const set = (server: RedisServer, name: string, value: string | number) =>
   server.call("CONFIG", "SET", name, value);

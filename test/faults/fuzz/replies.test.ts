@@ -7,8 +7,8 @@ import { type Redis, ReplyError } from "ioredis";
 import { expect, test } from "vitest";
 import { isLockError, type Lock, LockClient } from "../../../src/index.js";
 import { KINDS } from "../../contract/kinds.js";
-import { failOnUnhandledRejections } from "../harness.js";
 import { forFile, startRedis } from "../../support/index.js";
+import { failOnUnhandledRejections } from "../harness.js";
 import { AGAIN, RUNS, SEED } from "./runs.js";
 
 const AT_ONCE = 250;

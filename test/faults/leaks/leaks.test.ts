@@ -1,7 +1,7 @@
 /** Nothing grows: work that is done very often leaves no heap, timer, socket or listener, and no key without a TTL. */
 import { describe, expect, test } from "vitest";
-import { bundledWorker } from "../build-worker.js";
 import { PATIENCE, startRedis, startWorker, until } from "../../support/index.js";
+import { bundledWorker } from "../build-worker.js";
 import type { Grown, Work } from "./leaks-worker.js";
 
 /** How often the work is done: in every run, and by `npm run leaks`. */

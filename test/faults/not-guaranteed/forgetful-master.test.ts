@@ -5,9 +5,9 @@
 import { expect, test } from "vitest";
 import type { FencedHold, LockClient, MultiHold } from "../../../src/index.js";
 import { failure } from "../../contract/helpers.js";
-import { failOnUnhandledRejections } from "../harness.js";
 import { LONG, Party, SOON, useMasters } from "../../groups/red-helpers.js";
 import { until } from "../../support/index.js";
+import { failOnUnhandledRejections } from "../harness.js";
 import { Resource } from "./resource.js";
 
 const masters = await useMasters(3);

@@ -6,8 +6,8 @@
 import { expect, test } from "vitest";
 import { type FencedHold, LockClient } from "../../../src/index.js";
 import { failure } from "../../contract/helpers.js";
-import { failOnUnhandledRejections } from "../harness.js";
 import { startProxy, startRedis, startSentinel, UNHURRIED, until } from "../../support/index.js";
+import { failOnUnhandledRejections } from "../harness.js";
 import { Resource } from "./resource.js";
 
 const OPTIONS = { ...UNHURRIED, watchdogTimeout: 600_000 };

@@ -4,9 +4,9 @@
  */
 import { expect, test } from "vitest";
 import { LockClient } from "../../../src/index.js";
+import { forFile, PATIENCE, startRedis, startWorker, UNHURRIED } from "../../support/index.js";
 import { bundledWorker } from "../build-worker.js";
 import { failOnUnhandledRejections, freshName } from "../harness.js";
-import { forFile, PATIENCE, startRedis, startWorker, UNHURRIED } from "../../support/index.js";
 import { Resource } from "./resource.js";
 
 const bundle = bundledWorker("./paused-holder-worker.ts");

@@ -6,7 +6,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type FencedHold, LockClient, type MultiHold, RedLock } from "../../../src/index.js";
 import { failure, nextEvent } from "../../contract/helpers.js";
-import { failOnUnhandledRejections } from "../harness.js";
 import {
   MovableClock,
   noMovableClock,
@@ -15,6 +14,7 @@ import {
   startRedis,
   UNHURRIED,
 } from "../../support/index.js";
+import { failOnUnhandledRejections } from "../harness.js";
 import { Resource } from "./resource.js";
 
 const HOUR = 3_600_000;

@@ -38,6 +38,9 @@ export interface View {
   keys(): Promise<string[]>;
   /** The sum of the counts in the hash. */
   count(): Promise<number>;
+  /** Sends one command to the server, past all clients; the lock's key is `name`. */
+  call(...command: string[]): Promise<unknown>;
+  readonly name: string;
   /** Deletes all keys of the lock, as FLUSHALL would. */
   wipe(): Promise<void>;
   /** Gives the lock to another owner, whoever has it now. Returns the hash, which has to stay from then on. */

@@ -63,6 +63,8 @@ return redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
 function viewOf(kind: Kind, redis: Redis, name: string): View {
   const keys = async () => (await redis.keys(`*${name}*`)).filter((key) => !isTrace(key)).sort();
   return {
+    name,
+    call: (command = "", ...args) => redis.call(command, ...args),
     hash: () => redis.hgetall(name),
     ttl: () => redis.pttl(name),
     keys,

@@ -339,6 +339,8 @@ export function openVirtual(kind: Kind = PLAIN, options: LockClientOptions = {})
 function viewOf(kind: Kind, servers: readonly VirtualServer[]): View {
   const [server] = servers as [VirtualServer];
   return {
+    name: NAME,
+    call: async (...command) => server.execute(command),
     hash: async () => server.hash(),
     ttl: async () => server.ttl(),
     keys: async () =>
