@@ -8,9 +8,7 @@ import {
   LOCK,
   later,
   ME,
-  MOST,
   OTHER,
-  otherData,
   over,
   type States,
   scored,
@@ -19,7 +17,7 @@ import {
   useBench,
 } from "./bench.js";
 import { CHANNEL as BOTH_SIDES, reading, announced as toldBoth, WRITERS, writing } from "./sides.js";
-import { each, scriptTable, WRONGTYPE } from "./table.js";
+import { each, scriptTable } from "./table.js";
 
 const SUCCESSOR = "6e3814a1-e847-452b-a982-45baf93a1df2:9";
 const SUCCESSOR_TOMBSTONE = "redisson_unlock_latch:{job}:6e3814a1-e847-452b-a982-45baf93a1df2:9";
@@ -92,14 +90,6 @@ const rowsOf = ({ lock, said, beside, granted, unwanted = granted, passedBy, tok
       heard: said,
       again: { reply: [1, 0, 0] },
     },
-    "{1, 0}: others go first, though nobody else has heard of it": {
-      given,
-      args: { ask: 2, own: 1 },
-      reply: [1, 0, 1],
-      after: { ...over, ...passedBy },
-      heard: said,
-      again: { reply: [1, 0, 0] },
-    },
     "{1, 0}: sent again: somebody else may have it, and keeps it": {
       given: { ...lock(OTHER, 30_000), ...over },
       args: { ask: 1 },
@@ -132,13 +122,6 @@ const rowsOf = ({ lock, said, beside, granted, unwanted = granted, passedBy, tok
       again: { heard: said },
     },
     "{-1}: the giver does not have it, but another": { given: lock(OTHER, 30_000), reply: [-1, 0, 0] },
-    "the largest numbers survive as text": {
-      given,
-      args: { lease: MOST, tombstoneTtl: MOST },
-      reply: [1, 1, token],
-      after: { ...lock(SUCCESSOR, MOST), [TOMBSTONE]: text("1", MOST), ...granted },
-    },
-    "a key with other data stays as it is": { given: otherData, reply: WRONGTYPE },
     "whoever may not announce cannot count others, and lets them go first": {
       given,
       args: { ask: 1 },
