@@ -1,4 +1,4 @@
-// `npm run test:matrix`: the suites that say what users are promised, on other servers, Nodes and clients than those of
+// `npm run test:matrix`: the suites that say what users are promised, on other servers and Nodes than those of
 // `npm test`. A line for each row; the last one is `N passed, N failed, N skipped`, of rows.
 //
 //   npm run test:matrix -- --only "Node 24" --only "Redis 6.2"   these rows
@@ -11,42 +11,22 @@ import { fetchServer } from "./fetch-server.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const VITEST = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
-const SUITES = ["test/contract", "test/kinds", "test/synchronizers", "test/groups"];
+const SUITES = ["test/contract", "test/kinds"];
 
-/** Those whose clients can be of node-redis. */
-const CLIENT_SUITES = ["test/contract", "test/kinds", "test/faults"];
-
-/** Those that take their clients from the scene; what else a test asks of a server skips it in memory. */
-const MEMORY_SUITES = [
-  "bad-input.test.ts",
-  "client-close",
-  "client-events",
-  "hold-",
-  "limits",
-  "owners-",
-  "stats",
-  "wrong-data",
-].map((name) => `test/contract/${name}`);
-
-/** By name: how to get the Node and the server, and which client, where they are not those of `npm test`. */
+/** By name: how to get the Node and the server, where they are not those of `npm test`. */
 const ROWS = {
   "Redis 6.2": { server: () => fetchServer("redis-6.2") },
   "Valkey 8": { server: () => fetchServer("valkey-8") },
   "Node 22": { node: () => fetchNode(newestNode(22)) },
   "Node 24": { node: () => fetchNode(newestNode(24)) },
   "Node 26": { node: () => fetchNode(newestNode(26)) },
-  "node-redis 5": { client: "node-redis-5", suites: CLIENT_SUITES },
-  "node-redis 6": { client: "node-redis-6", suites: CLIENT_SUITES },
-  // `holdfast/testing`.
-  "in memory": { client: "memory", suites: MEMORY_SUITES },
 };
 
 /** All that it prints, and its exit code. */
-function vitest({ node, server, client }, suites) {
+function vitest({ node, server }, suites) {
   const env = {
     ...process.env,
     ...(server && { HOLDFAST_REDIS_SERVER: server }),
-    ...(client && { HOLDFAST_TEST_CLIENT: client }),
   };
   // Crowds run in a project of their own, which is not part of this.
   const args = [VITEST, "run", "--project", "promises*", ...suites];
@@ -60,16 +40,16 @@ function vitest({ node, server, client }, suites) {
 }
 
 async function runRow(name, chosen) {
-  const { node, server, client, suites = SUITES } = ROWS[name];
+  const { node, server } = ROWS[name];
   let parts;
   try {
-    parts = { node: node?.() ?? process.execPath, server: server?.(), client };
+    parts = { node: node?.() ?? process.execPath, server: server?.() };
   } catch (error) {
     console.log(`skipped ${name}: ${error.message}`);
     return "skipped";
   }
   const start = performance.now();
-  const { code, output } = await vitest(parts, chosen.length > 0 ? chosen : suites);
+  const { code, output } = await vitest(parts, chosen.length > 0 ? chosen : SUITES);
   const seconds = ((performance.now() - start) / 1_000).toFixed(0);
   const [counts = "no result"] = output.match(/^\d+ passed, \d+ failed.*$/m) ?? [];
   console.log(`${code === 0 ? "ok     " : "failed "} ${name}: ${counts} (${seconds} s)`);

@@ -10,8 +10,6 @@ import {
   connectionLike,
   countCommands,
   type FaultProxy,
-  inMemory,
-  isMemoryWanted,
   isPresence,
   type RedisServer,
   startProxy,
@@ -21,13 +19,6 @@ import {
 import { warmUpAtLast } from "./helpers.js";
 import { byName, KINDS, type Kind, WITH_GROUP } from "./kinds.js";
 import { Wire } from "./wire.js";
-
-async function startServer(): Promise<RedisServer> {
-  if (!isMemoryWanted) return startRedis();
-  // Loaded here, because its Lua alone takes as long to load as all else.
-  const { memoryRedis } = await import("../support/memory-redis.js");
-  return memoryRedis();
-}
 
 /** The parts that the tests of one kind share in one file. */
 class Scene {
@@ -45,7 +36,7 @@ class Scene {
   }
 
   static async start(kind: Kind): Promise<Scene> {
-    const scene = new Scene(await startServer());
+    const scene = new Scene(await startRedis());
     for (const client of [scene.client, scene.rivals]) await warmUpAtLast(kind.make(client, "warm-up"));
     return scene;
   }
@@ -108,8 +99,8 @@ let names = 0;
 function testOf(kind: Kind, current: () => Scene): KindTest {
   return plain.extend<Fixtures>({
     scene: ({ task: _ }, use) => use(current()),
-    server: ({ scene, skip }, use) => use(inMemory(scene.server, skip)),
-    redis: ({ scene, skip }, use) => use(inMemory(scene.redis, skip)),
+    server: ({ scene }, use) => use(scene.server),
+    redis: ({ scene }, use) => use(scene.redis),
     client: ({ scene }, use) => use(scene.client),
     rivals: ({ scene }, use) => use(scene.rivals),
     lockName: ({ task: _ }, use) => use(`lock-${++names}.`),
@@ -135,8 +126,7 @@ function testOf(kind: Kind, current: () => Scene): KindTest {
         await proxy.stop();
       }
     },
-    // `server` may be in memory and have no host: asking for it skips the test there.
-    counter: async ({ scene, server: { host: _ } }, use) => use(await scene.counter()),
+    counter: async ({ scene }, use) => use(await scene.counter()),
   });
 }
 

@@ -15,12 +15,9 @@ import {
   type ClusterProxy,
   type FaultProxy,
   forFile,
-  isNodeRedisWanted,
   isPresence,
   type KeyState,
   type Matcher,
-  nodeRedisClusterInstead,
-  nodeRedisInstead,
   PATIENCE,
   type RedisCluster,
   type RedisServer,
@@ -180,11 +177,9 @@ export class Stage implements AsyncDisposable {
     const { version = 6, redis = {}, cluster = {} } = options;
     const proxies: ClusterProxy = await startClusterProxy(this.cluster);
     const all = { natMap: proxies.natMap, ...cluster, redisOptions: redis };
-    const user = isNodeRedisWanted
-      ? nodeRedisClusterInstead(proxies.startupNodes, proxies.natMap)
-      : ((version === 6
-          ? new Cluster(proxies.startupNodes, all)
-          : new Cluster5(proxies.startupNodes, all as object)) as unknown as UserRedis);
+    const user = (version === 6
+      ? new Cluster(proxies.startupNodes, all)
+      : new Cluster5(proxies.startupNodes, all as object)) as unknown as UserRedis;
     const observer = this.cluster.connect();
     const name = freshName();
     const proxy = await proxies.proxyFor(name);
@@ -200,7 +195,6 @@ export class Stage implements AsyncDisposable {
 }
 
 function userRedis(version: Version, options: ClientOptions): UserRedis {
-  if (isNodeRedisWanted) return nodeRedisInstead(options as object);
   return (version === 6 ? new Redis(options) : new Redis5(options as object)) as unknown as UserRedis;
 }
 

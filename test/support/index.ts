@@ -11,7 +11,6 @@ export * from "./command-counter.js";
 export type { RecordedCommand } from "./command-record.js";
 export * from "./fault-proxy.js";
 export { freePort, releasePort } from "./free-port.js";
-export * from "./in-memory.js";
 export * from "./key-state.js";
 export * from "./lasting.js";
 export * from "./movable-clock.js";

@@ -1,7 +1,6 @@
 /**
  * The arguments of the tests' servers: they listen on 127.0.0.1 only, write nothing to disk, and allow DEBUG.
  */
-import { confinedUserArgs, isConfined } from "./least-privilege.js";
 import { hasFeaturesOf, type RedisBinary } from "./redis-binary.js";
 
 export interface RedisServerOptions {
@@ -38,6 +37,5 @@ export function serverArgs(
   if (hasFeaturesOf(binary, "7.0.0")) settings["enable-debug-command"] = ["local"];
   if (password !== undefined) Object.assign(settings, { requirepass: [password], masterauth: [password] });
   if (replicaOf !== undefined) settings.replicaof = [replicaOf.host, String(replicaOf.port)];
-  const args = Object.entries(settings).flatMap(([name, values]) => [`--${name}`, ...values]);
-  return isConfined ? [...args, ...confinedUserArgs(hasFeaturesOf(binary, "7.0.0"))] : args;
+  return Object.entries(settings).flatMap(([name, values]) => [`--${name}`, ...values]);
 }

@@ -15,7 +15,9 @@ const run = promisify(execFile);
 const found = new Map<string, Promise<RedisBinary>>();
 
 /** By default `HOLDFAST_REDIS_SERVER` if it is set, else the first of redis-server and valkey-server on the PATH. */
-export async function findRedis(chosen: string | undefined = process.env.HOLDFAST_REDIS_SERVER): Promise<RedisBinary> {
+export async function findRedis(
+  chosen: string | undefined = process.env.HOLDFAST_REDIS_SERVER,
+): Promise<RedisBinary> {
   const candidates = chosen ? [chosen] : ["redis-server", "valkey-server"];
   const failures: string[] = [];
   for (const candidate of candidates) {

@@ -9,7 +9,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Redis } from "ioredis";
 import { freePort, releasePort } from "./free-port.js";
-import { CONFINED, isConfined } from "./least-privilege.js";
 import { isAlive, killProcess, own, pauseProcess, resumeProcess } from "./owned-processes.js";
 import { PATIENCE } from "./patience.js";
 import { type RedisServerOptions, serverArgs } from "./redis-args.js";
@@ -93,8 +92,7 @@ export class RedisServer {
   }
 
   get url(): string {
-    const { username = "", password = this.password } = isConfined ? CONFINED : {};
-    const user = password === undefined ? "" : `${username}:${encodeURIComponent(password)}@`;
+    const user = this.password === undefined ? "" : `:${encodeURIComponent(this.password)}@`;
     return `redis://${user}${this.host}:${this.port}`;
   }
 

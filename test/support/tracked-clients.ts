@@ -3,7 +3,6 @@
  * unhandled event must not end a test that kills servers; and each is disconnected at the end.
  */
 import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
-import { confined, isConfined } from "./least-privilege.js";
 
 /** Replies have ioredis' default shapes; a test of another `replyMapping` makes its own client. */
 export type ClientOptions = Omit<RedisOptions, "replyMapping">;
@@ -13,8 +12,7 @@ export class TrackedClients {
   readonly #clients = new Set<Redis | Cluster>();
 
   redis(options: ClientOptions): Redis {
-    const mine = isConfined && options.username === undefined;
-    return this.#track(mine ? confined(options) : new Redis(options));
+    return this.#track(new Redis(options));
   }
 
   cluster(nodes: ClusterNode[], options: ClusterClientOptions): Cluster {
