@@ -55,10 +55,11 @@ async function take(context, subject, { wait, lease, signal, within } = {}) {
 }
 
 /** @param how `within`: the outer hold of a nested call. That of a RedLock may have the owner id of another master. */
-function granted({ config, journal, placeOf }, subject, { call, hold, lease, within }) {
+function granted({ config, count, journal, placeOf }, subject, { call, hold, lease, within }) {
   // In this order, so that a pause between the two makes `until` earlier.
   const at = now();
   const owner = within?.owner ?? hold.ownerId;
+  if (within) count("nested");
   const until = at + Math.floor(Math.max(0, hold.remaining - 1) * 1e6);
   journal.answer(call, {
     at,
