@@ -69,7 +69,7 @@ export function heard(due: Place["due"]): Place {
 }
 
 /** The channel on which a waiter is woken. */
-export function wakeChannel(waiter: string): string {
+function wakeChannel(waiter: string): string {
   return `${CHANNEL}:${waiter}`;
 }
 

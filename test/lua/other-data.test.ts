@@ -258,7 +258,7 @@ test.each(byName(scripts))(
         expect(left > 0).toBe(ttl > 0);
         if (ttl > 0) expect(left).toBeGreaterThan(30_000);
       }),
-      { numRuns: 100 },
+      { numRuns: 50 },
     );
   },
 );

@@ -26,7 +26,7 @@ test.each([
   async (_, legacyServer) => {
     const client = new LockClient(server.connect(), {
       ...UNHURRIED,
-      watchdogTimeout: 6_000,
+      watchdogTimeout: 1_500,
       [INTERNALS]: { legacyServer },
     } as never);
     const lock = client.getLock("job");
