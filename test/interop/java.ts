@@ -1,8 +1,16 @@
-/** Redisson's objects as the driver offers them. Times are milliseconds; numbers that may be large are text. */
-import { until } from "../support/index.js";
+/** Redisson's clients, threads and objects as the driver offers them. */
+import { until, type Watched, watch } from "../support/index.js";
+import {
+  ARGUMENTS,
+  type LatchCalls,
+  type LockCalls,
+  type LockKind,
+  type PermitsCalls,
+  type SemaphoreCalls,
+  type Subject,
+} from "./calls.js";
 import type { Answer, Driver } from "./jvm.js";
-
-export type LockKind = "lock" | "fair" | "fenced" | "read" | "write" | "spin" | "nonReentrant";
+import type { Party } from "./party.js";
 
 export interface JavaOptions {
   /** The address of a single server. */
@@ -22,7 +30,21 @@ export interface JavaOptions {
   readonly sharded?: "AUTO" | "ON" | "OFF";
 }
 
+/** An RLock. A token is text, because it may be large. */
+export interface JavaLock extends LockCalls {
+  isHeldByCurrentThread(): Promise<boolean>;
+  /** Only for a fenced lock. */
+  lockAndGetToken(): Promise<string>;
+  /** Only for a fenced lock: the last token that was given out. */
+  getToken(): Promise<string>;
+}
+
+export interface JavaLatch extends LatchCalls {
+  delete(): Promise<boolean>;
+}
+
 type Arguments = Readonly<Record<string, unknown>>;
+type Call = (call: Arguments) => Promise<Answer<unknown>>;
 
 let lastClient = 0;
 
@@ -63,11 +85,9 @@ export class JavaClient {
   }
 }
 
-type Call = (call: Arguments) => Promise<Answer<unknown>>;
-
 /** A thread that makes one call after the other. */
-export class JavaThread {
-  /** The owner's name in Redis. */
+export class JavaThread implements Party {
+  readonly side = "Java";
   readonly owner: string;
   readonly #call: Call;
 
@@ -77,204 +97,54 @@ export class JavaThread {
   }
 
   lock(kind: LockKind, name: string): JavaLock {
-    return new JavaLock(this.#call, { kind, name });
+    return this.#calls("lock", { kind, name });
   }
 
-  multiLock(...members: { kind: LockKind; name: string }[]): JavaLock {
-    return new JavaLock(this.#call, { kind: "multi", members });
+  multiLock(...names: string[]): JavaLock {
+    return this.#calls("lock", { kind: "multi", members: names.map((name) => ({ kind: "lock", name })) });
   }
 
-  semaphore(name: string): JavaSemaphore {
-    return new JavaSemaphore(this.#call, { kind: "semaphore", name });
+  semaphore(name: string): SemaphoreCalls {
+    return this.#calls("semaphore", { kind: "semaphore", name });
   }
 
-  permits(name: string): JavaPermits {
-    return new JavaPermits(this.#call, { kind: "permits", name });
+  permits(name: string): PermitsCalls {
+    return this.#calls("permits", { kind: "permits", name });
   }
 
   latch(name: string): JavaLatch {
-    return new JavaLatch(this.#call, { kind: "latch", name });
+    return this.#calls("latch", { kind: "latch", name });
   }
 
-  /** Whether the thread waits for a message. A thread that is about to wait does not hear Redisson's "wake all". */
-  async isAsleep(): Promise<boolean> {
-    return (await this.#call({ op: "isAsleep" })).value === true;
+  /** Makes a call that the table does not have. */
+  async call<T>(call: Arguments): Promise<T> {
+    return (await this.#call(call)).value as T;
+  }
+
+  async parked<T>(call: () => Promise<T>): Promise<Watched<T>> {
+    const watched = watch(call());
+    await until("the thread sleeps", async () => watched.state !== "pending" || (await this.#isAsleep()));
+    if (watched.state !== "pending") throw new Error("the call did not wait", { cause: watched.error });
+    return watched;
   }
 
   /** Interrupts the thread's wait once it sleeps, because an earlier interrupt makes Redisson fail in another way. */
-  async interrupt(): Promise<void> {
-    await until("it sleeps", () => this.isAsleep());
-    await this.#call({ op: "interrupt" });
-  }
-}
-
-class JavaObject {
-  readonly #call: Call;
-  readonly #subject: Arguments;
-
-  constructor(call: Call, subject: Arguments) {
-    this.#call = call;
-    this.#subject = subject;
+  async giveUp(): Promise<void> {
+    await until("the thread sleeps", () => this.#isAsleep());
+    await this.call({ op: "interrupt" });
   }
 
-  /** The result, with the time at which the call ended in the JVM. */
-  timed<T>(op: string, args: Arguments = {}): Promise<Answer<T>> {
-    return this.#call({ ...this.#subject, op, ...args }) as Promise<Answer<T>>;
+  /** Whether the thread waits for a message. A thread that is about to wait does not hear Redisson's "wake all". */
+  #isAsleep(): Promise<boolean> {
+    return this.call({ op: "isAsleep" });
   }
 
-  protected async perform<T>(op: string, args: Arguments = {}): Promise<T> {
-    return (await this.timed<T>(op, args)).value;
-  }
-}
-
-/** An RLock. Without a lease the watchdog renews. */
-export class JavaLock extends JavaObject {
-  /** Waits; can be interrupted. */
-  lock(lease?: number): Promise<null> {
-    return this.perform("lock", { lease });
-  }
-
-  tryLock(wait?: number, lease?: number): Promise<boolean> {
-    return this.perform("tryLock", { wait, lease });
-  }
-
-  unlock(): Promise<null> {
-    return this.perform("unlock");
-  }
-
-  forceUnlock(): Promise<boolean> {
-    return this.perform("forceUnlock");
-  }
-
-  isLocked(): Promise<boolean> {
-    return this.perform("isLocked");
-  }
-
-  isHeldByCurrentThread(): Promise<boolean> {
-    return this.perform("isHeldByCurrentThread");
-  }
-
-  getHoldCount(): Promise<number> {
-    return this.perform("getHoldCount");
-  }
-
-  remainTimeToLive(): Promise<number> {
-    return this.perform("remainTimeToLive");
-  }
-
-  /** Only for a fenced lock. */
-  async lockAndGetToken(): Promise<bigint> {
-    return BigInt(await this.perform<string>("lockAndGetToken"));
-  }
-
-  /** Only for a fenced lock; null if it was not free. */
-  async tryLockAndGetToken(wait?: number, lease?: number): Promise<bigint | null> {
-    const token = await this.perform<string | null>("tryLockAndGetToken", { wait, lease });
-    return token === null ? null : BigInt(token);
-  }
-
-  /** Only for a fenced lock: the last token that was given out. */
-  async getToken(): Promise<bigint> {
-    return BigInt(await this.perform<string>("getToken"));
-  }
-}
-
-export class JavaSemaphore extends JavaObject {
-  trySetPermits(permits: number): Promise<boolean> {
-    return this.perform("trySetPermits", { permits });
-  }
-
-  acquire(permits = 1): Promise<null> {
-    return this.perform("acquire", { permits });
-  }
-
-  tryAcquire(permits = 1, wait?: number): Promise<boolean> {
-    return this.perform("tryAcquire", { permits, wait });
-  }
-
-  release(permits = 1): Promise<null> {
-    return this.perform("release", { permits });
-  }
-
-  addPermits(permits: number): Promise<null> {
-    return this.perform("addPermits", { permits });
-  }
-
-  availablePermits(): Promise<number> {
-    return this.perform("availablePermits");
-  }
-
-  drainPermits(): Promise<number> {
-    return this.perform("drainPermits");
-  }
-}
-
-export class JavaPermits extends JavaObject {
-  trySetPermits(permits: number): Promise<boolean> {
-    return this.perform("trySetPermits", { permits });
-  }
-
-  setPermits(permits: number): Promise<null> {
-    return this.perform("setPermits", { permits });
-  }
-
-  addPermits(permits: number): Promise<null> {
-    return this.perform("addPermits", { permits });
-  }
-
-  /** Resolves with the id; a permit without a lease never ends. */
-  acquire(lease?: number): Promise<string> {
-    return this.perform("acquire", { lease });
-  }
-
-  tryAcquire(wait?: number, lease?: number): Promise<string | null> {
-    return this.perform("tryAcquire", { wait, lease });
-  }
-
-  release(permitId: string): Promise<null> {
-    return this.perform("release", { permitId });
-  }
-
-  tryRelease(permitId: string): Promise<boolean> {
-    return this.perform("tryRelease", { permitId });
-  }
-
-  updateLeaseTime(permitId: string, lease: number): Promise<boolean> {
-    return this.perform("updateLeaseTime", { permitId, lease });
-  }
-
-  availablePermits(): Promise<number> {
-    return this.perform("availablePermits");
-  }
-
-  acquiredPermits(): Promise<number> {
-    return this.perform("acquiredPermits");
-  }
-
-  getPermits(): Promise<number> {
-    return this.perform("getPermits");
-  }
-}
-
-export class JavaLatch extends JavaObject {
-  trySetCount(count: number): Promise<boolean> {
-    return this.perform("trySetCount", { count });
-  }
-
-  countDown(): Promise<null> {
-    return this.perform("countDown");
-  }
-
-  /** Without `wait` it waits for ever. */
-  await(wait?: number): Promise<boolean> {
-    return this.perform("await", { wait });
-  }
-
-  getCount(): Promise<number> {
-    return this.perform("getCount");
-  }
-
-  delete(): Promise<boolean> {
-    return this.perform("delete");
+  #calls<T>(subject: Subject, of: Arguments): T {
+    const calls = Object.entries(ARGUMENTS[subject]).map(([op, names]) => {
+      const make = (...given: unknown[]) =>
+        this.call({ ...of, op, ...Object.fromEntries(names.map((name, i) => [name, given[i]])) });
+      return [op, make];
+    });
+    return Object.fromEntries(calls) as T;
   }
 }

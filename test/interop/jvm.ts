@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { killProcess, own, pauseProcess, resumeProcess } from "../support/owned-processes.js";
 import type { Built } from "./build.js";
+import { JavaError } from "./calls.js";
 
 /** Options for a quick start and a small process; the tests are no benchmark. */
 const OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx256m"];
@@ -16,18 +17,6 @@ export interface Answer<T> {
   readonly value: T;
   /** The end of the call in the JVM, in nanoseconds on the clock of `process.hrtime`. */
   readonly at: bigint;
-}
-
-/** An exception of Java. */
-export class JavaError extends Error {
-  override readonly name = "JavaError";
-  /** The full name of its class. */
-  readonly javaClass: string;
-
-  constructor(javaClass: string, message: string) {
-    super(`${javaClass}: ${message}`);
-    this.javaClass = javaClass;
-  }
 }
 
 interface Reply {

@@ -1,83 +1,132 @@
-/** Java and Node on a cluster exclude each other, and hear each other's messages, by sharded and by classic pub/sub. */
-
-import { beforeAll, describe, expect, test } from "vitest";
-import type { LockClient } from "../../../src/index.js";
-import { soon } from "../../faults/harness.js";
-import { type PubSub, withRedissonOnCluster } from "../cluster-scene.js";
-import type { JavaClient } from "../java.js";
+/** Java and Node on a cluster of three masters, by sharded and by classic pub/sub, and with clients that differ in that. */
+import { describe, expect, test } from "vitest";
+import type { LockClientOptions } from "../../../src/index.js";
+import { DIRECTIONS, type Side } from "../party.js";
+import { soon, withRedisson } from "../scene.js";
 import { CONTESTS } from "./contests.js";
+import { handOver } from "./hand-over.js";
 
-const HAND_OVERS = 20;
+type PubSub = "sharded" | "classic";
+const PREFIXES = { sharded: ["SHARD"], classic: [""] } as const;
+/** Names enough for all masters, and one with a tag. */
+const SHAPES = [
+  ...Array.from({ length: 6 }, () => (unique: string) => unique),
+  (unique: string) => `{${unique}}:desk`,
+];
 
-function spread(times: readonly number[]): { p50: number; p99: number } {
-  const sorted = [...times].sort((a, b) => a - b);
-  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
-  return { p50: at(0.5), p99: at(0.99) };
-}
+withRedisson(
+  "cluster",
+  (scene) => {
+    const optionsOf = (pubSub: PubSub, more: LockClientOptions = {}) => ({
+      shardedPubSub: pubSub === "sharded" ? ("auto" as const) : false,
+      ...more,
+    });
+    const javaOf = (pubSub: PubSub) => scene.newJava({ sharded: pubSub === "sharded" ? "AUTO" : "OFF" });
+    const heard = async (name: string, pubSub: PubSub) =>
+      [...(await scene.listeners(PREFIXES[pubSub]))].reduce(
+        (sum, [channel, count]) => sum + (channel.includes(name) ? count : 0),
+        0,
+      );
 
-withRedissonOnCluster("cluster", (scene) => {
-  describe.each<PubSub>(["sharded", "classic"])("with %s pub/sub", (pubSub) => {
-    let java: JavaClient;
-    let node: LockClient;
-    beforeAll(async () => {
-      if (scene.isMissing) return;
-      java = await scene.newJava(pubSub);
-      node = scene.newNode(pubSub);
+    describe.each<[PubSub, PubSub]>([
+      ["sharded", "classic"],
+      ["classic", "sharded"],
+    ])("with %s pub/sub", (pubSub, unused) => {
+      test.each(CONTESTS.map((contest) => [contest.kind, contest] as const))(
+        "%s is handed over by message, both ways and on all masters",
+        async (_, contest) => {
+          const options = { java: await javaOf(pubSub), node: optionsOf(pubSub) };
+          for (const shape of SHAPES) {
+            const name = scene.name(shape);
+            // On a cluster, Redisson's latches with such names do not work.
+            if (contest.kind === "latch" && name.includes("{")) continue;
+            for (const direction of DIRECTIONS) {
+              const [one, other] = [
+                await scene.party(direction[0], options),
+                await scene.party(direction[1], options),
+              ];
+              await handOver(scene, contest, [one, other], name, async () => {
+                expect(await heard(name, unused)).toBe(0);
+              });
+            }
+          }
+          await options.java.close();
+        },
+      );
     });
 
-    test.each(CONTESTS)("$kind: both ways, on all masters and with a {tag}", async (contest) => {
-      const names = await scene.names(contest.kind);
-      const [unique = ""] = await scene.names(contest.kind);
-      // On a cluster, Redisson's latches with such names do not work.
-      if (contest.kind !== "latch") names.push(`{${unique}}:desk`);
-      for (const name of names) {
-        const waiters = scene.waiters(name);
-        const [ours, theirs] = [contest.node(node, name), contest.java(await scene.thread(java), name)];
-        const ways = [["Java", ours, theirs] as const, ["Node", theirs, ours] as const];
-        for (const [waiter, holder, rival] of ways) {
-          const open = await holder.shut();
-          expect(await rival.enters()).toBe(false);
-          const waiting = await waiters.park(() => rival.waits());
-          const other = pubSub === "sharded" ? "classic" : "sharded";
-          expect((await scene.listeners(name))[other]).toBe(0);
-          await open();
-          const leave = await soon(waiting).catch((cause: unknown) => {
-            throw new Error(`${waiter} waits for ${name} still`, { cause });
+    test("where the server has sharded pub/sub both decide for it, and against it where it refuses to say", async () => {
+      const allow = (right: string) =>
+        Promise.all(scene.nodes.map((node) => node.call("ACL", "SETUSER", "default", right)));
+      const decided = async () => {
+        const name = scene.name();
+        const java = await scene.newJava();
+        const holder = await scene.party("Java", { java });
+        await holder.lock("lock", name).lock();
+        const waiting = [];
+        for (const side of ["Java", "Node"] as const) {
+          const party = await scene.party(side, { java });
+          waiting.push({
+            lock: party.lock("lock", name),
+            call: await party.parked(() => party.lock("lock", name).lock()),
           });
-          await leave();
         }
-      }
+        const counts = [await heard(name, "sharded"), await heard(name, "classic")];
+        await holder.lock("lock", name).unlock();
+        await Promise.all(waiting.map(({ lock, call }) => soon(call).then(() => lock.unlock())));
+        await java.close();
+        return counts;
+      };
+      expect(await decided()).toEqual([2, 0]);
+      await allow("-pubsub|shardnumsub");
+      expect(await decided().finally(() => allow("+@all"))).toEqual([0, 2]);
     });
 
-    test("a hand-over takes milliseconds, both ways", async () => {
-      const [name = ""] = await scene.names("hand-over");
-      const waiters = scene.waiters(name);
-      const ours = node.getLock(name);
-      const theirs = (await scene.thread(java)).lock("lock", name);
-      const toJava: number[] = [];
-      const toNode: number[] = [];
-      for (let i = 0; i < HAND_OVERS; i++) {
-        const hold = await ours.lock();
-        const waiting = await waiters.park(() => theirs.timed("lock"));
-        const sent = process.hrtime.bigint();
-        await hold.unlock();
-        toJava.push(Number((await soon(waiting)).at - sent) / 1e6);
-
-        const waits = await waiters.park(async () => ({
-          hold: await ours.lock(),
-          at: process.hrtime.bigint(),
-        }));
-        const asked = process.hrtime.bigint();
-        await theirs.unlock();
-        const granted = await soon(waits);
-        toNode.push(Number(granted.at - asked) / 1e6);
-        await granted.hold.unlock();
-      }
-      for (const [way, times] of [["Node -> Java", toJava] as const, ["Java -> Node", toNode] as const]) {
-        const { p50, p99 } = spread(times);
-        console.log(`cluster, ${pubSub}, ${way}: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`);
-        expect(p99).toBeLessThan(1_000); // without messages the TTL would end it after 30 s
-      }
+    test.each<[waiter: Side, holder: Side, how: string]>([
+      ["Node", "Java", "comes by pollCap"],
+      ["Java", "Node", "comes when the lease would have ended"],
+    ])("Java classic, Node sharded: %s does not hear of the unlock of %s, and %s", async (side, from) => {
+      const name = scene.name();
+      const lease = 4_000;
+      const options = { java: await javaOf("classic"), node: optionsOf("sharded", { pollCap: lease }) };
+      const holder = await scene.party(from, options);
+      const waiter = await scene.party(side, options);
+      await holder.lock("lock", name).lock(side === "Java" ? lease : undefined);
+      const waiting = await waiter.parked(() => waiter.lock("lock", name).lock());
+      await holder.lock("lock", name).unlock();
+      expect(await (await scene.party(from, options)).lock("lock", name).isLocked()).toBe(false);
+      expect(waiting.state).toBe("pending");
+      await soon(waiting);
+      expect(waiting.took).toBeGreaterThan(lease - 1_000);
     });
-  });
-});
+
+    test("Java classic, Node sharded: Java, which waits for a permit, is not woken at all until a classic message comes", async () => {
+      const name = scene.name();
+      const [unlike, alike] = [scene.node(optionsOf("sharded")), scene.node(optionsOf("classic"))];
+      const java = await scene.party("Java", { java: await javaOf("classic") });
+      await unlike.semaphore(name).trySetPermits(0);
+      const waiting = await java.parked(() => java.semaphore(name).acquire());
+      await unlike.semaphore(name).release();
+      expect(await alike.semaphore(name).availablePermits()).toBe(1);
+      expect(waiting.state).toBe("pending");
+      await alike.semaphore(name).release();
+      await soon(waiting);
+      expect(await alike.semaphore(name).availablePermits()).toBe(1);
+    });
+
+    test("a latch whose name has braces: Java cannot change it on a cluster, so only Node can use it", async () => {
+      const name = scene.name((unique) => `{${unique}}:start`);
+      const java = (await scene.thread()).latch(name);
+      // Its channel has braces of its own, which lead to another slot.
+      await expect(java.trySetCount(1)).rejects.toThrow(/CROSSSLOT/);
+      const node = scene.node();
+      await node.latch(name).trySetCount(1);
+      expect(await java.getCount()).toBe(1);
+      await expect(java.countDown()).rejects.toThrow(/CROSSSLOT/);
+      const waiting = await node.parked(() => node.latch(name).await());
+      await scene.node().latch(name).countDown();
+      expect(await soon(waiting)).toBe(true);
+    });
+  },
+  "cluster",
+);

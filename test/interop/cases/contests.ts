@@ -1,161 +1,164 @@
-/** What a hand-over needs of each kind: one side closes it, and the other side waits until it is opened. */
-import type { Lock, LockClient } from "../../../src/index.js";
-import type { JavaThread, LockKind } from "../java.js";
+/** What parties of both sides contend for under one name: one shuts it, and others wait until it is opened. */
+import { type LockKind, NEVER } from "../calls.js";
+import type { Party } from "../party.js";
 
-type End = () => Promise<unknown>;
-
-/** The actions of one Node client or one Java thread on one name. */
-export interface Party {
-  /** Resolves when no other party can enter, with the function that opens it again. */
-  shut(): Promise<End>;
-  /** Enters at once, and leaves; false if it cannot enter, and then it leaves nothing behind. */
-  enters(): Promise<boolean>;
-  /** Waits until it can enter. Resolves with the function that leaves again. */
-  waits(): Promise<End>;
-}
+/** Gives back, opens or leaves. */
+export type End = () => Promise<unknown>;
 
 export interface Contest {
   readonly kind: string;
-  node(client: LockClient, name: string): Party;
-  java(thread: JavaThread, name: string): Party;
+  /** The Redisson that has it; default any. */
+  readonly since?: string;
+  /** Resolves when no other party can enter. Without a lease the watchdog renews; Java's permits never end. */
+  shut(party: Party, name: string, lease?: number): Promise<End>;
+  /** Waits until it can enter. */
+  waits(party: Party, name: string): Promise<End>;
+  /** The same for some time only, or not at all; null if it could not enter. */
+  tries(party: Party, name: string, wait?: number): Promise<End | null>;
+  /** What the party sees of it. */
+  seen(party: Party, name: string): Promise<unknown>;
+  readonly whenShut: unknown;
+  readonly whenOpen: unknown;
+  /** Whether all who wait enter together. */
+  readonly shared?: boolean;
+  /** Whether a lease ends it. */
+  readonly leased: boolean;
+  readonly reentrant?: boolean;
+  /** Opens it by force, from one of the two sides of a read-write lock. */
+  force?(party: Party, name: string, side: "shuts" | "waits"): Promise<boolean>;
 }
 
-const nothing: End = async () => {};
+type Lock = ReturnType<Party["lock"]>;
+type LockOf = (party: Party, name: string) => Lock;
+type Kept = "whenShut" | "whenOpen" | "leased" | "shut" | "waits" | "tries" | "seen";
 
-/** Locks that exclude each other; for a read-write lock the two sides, in either order. */
-function locks(
-  kind: string,
-  [shuts, waits]: [LockKind, LockKind],
-  node: (client: LockClient, name: string) => [shuts: Lock, waits: Lock],
-): Contest {
+async function take(lock: Lock, lease?: number): Promise<End> {
+  await lock.lock(lease);
+  return () => lock.unlock();
+}
+
+/** `looks`: the lock that says whether it is shut. */
+function exclusion(shuts: LockOf, waits: LockOf, looks: LockOf = shuts): Pick<Contest, Kept> {
+  return {
+    shut: (party, name, lease) => take(shuts(party, name), lease),
+    waits: (party, name) => take(waits(party, name)),
+    tries: async (party, name, wait) => {
+      const lock = waits(party, name);
+      return (await lock.tryLock(wait)) ? () => lock.unlock() : null;
+    },
+    seen: async (party, name) => {
+      const lock = looks(party, name);
+      return [await lock.isLocked(), (await lock.remainTimeToLive()) > 0, await lock.getHoldCount()];
+    },
+    whenShut: [true, true, 0],
+    whenOpen: [false, false, 0],
+    leased: true,
+  };
+}
+
+function locks(kind: string, shuts: LockKind, waits: LockKind = shuts): Contest {
   return {
     kind,
-    node: (client, name) => {
-      const [shutting, waiting] = node(client, name);
-      const take = async (lock: Lock) => {
-        const hold = await lock.lock();
-        return () => hold.unlock();
-      };
-      return {
-        shut: () => take(shutting),
-        enters: async () => (await waiting.tryLock()) !== null,
-        waits: () => take(waiting),
-      };
-    },
-    java: (thread, name) => {
-      const [shutting, waiting] = [thread.lock(shuts, name), thread.lock(waits, name)];
-      const take = async (lock: typeof shutting) => {
-        await lock.lock();
-        return () => lock.unlock();
-      };
-      return {
-        shut: () => take(shutting),
-        enters: () => waiting.tryLock(),
-        waits: () => take(waiting),
-      };
-    },
+    ...exclusion(
+      (party, name) => party.lock(shuts, name),
+      (party, name) => party.lock(waits, name),
+    ),
+    reentrant: true,
+    shared: waits === "read",
+    force: (party, name, side) => party.lock(side === "shuts" ? shuts : waits, name).forceUnlock(),
   };
 }
 
-interface Permits<P> {
-  trySetPermits(permits: number): Promise<boolean>;
-  acquire(): Promise<P>;
-}
+const group: LockOf = (party, name) => party.multiLock(name, `${name}-b`);
+const first: LockOf = (party, name) => party.lock("lock", name);
+const last: LockOf = (party, name) => party.lock("lock", `${name}-b`);
+const nonReentrant: LockOf = (party, name) => party.lock("nonReentrant", name);
 
-/** A semaphore with one permit. */
-function permits<P>(
-  semaphore: Permits<P>,
-  enters: () => Promise<boolean>,
-  release: (permit: P) => Promise<unknown>,
-): Party {
-  const waits = async () => {
-    const permit = await semaphore.acquire();
-    return () => release(permit);
-  };
-  const shut = async () => {
-    await semaphore.trySetPermits(1);
-    return waits();
-  };
-  return { shut, enters, waits };
-}
+const semaphore: Contest = {
+  kind: "semaphore",
+  shut: async (party, name) => {
+    await party.semaphore(name).trySetPermits(1);
+    return semaphore.waits(party, name);
+  },
+  waits: async (party, name) => {
+    await party.semaphore(name).acquire();
+    return () => party.semaphore(name).release();
+  },
+  tries: async (party, name, wait) => {
+    return (await party.semaphore(name).tryAcquire(1, wait)) ? () => party.semaphore(name).release() : null;
+  },
+  seen: (party, name) => party.semaphore(name).availablePermits(),
+  whenShut: 0,
+  whenOpen: 1,
+  leased: false,
+};
 
-interface Latch {
-  trySetCount(count: number): Promise<boolean>;
-  countDown(): Promise<unknown>;
-  await(): Promise<boolean>;
-  getCount(): Promise<number>;
-}
+const permits: Contest = {
+  kind: "permits",
+  shut: async (party, name, lease) => {
+    await party.permits(name).trySetPermits(1);
+    const id = await party.permits(name).acquire(lease);
+    return () => party.permits(name).release(id);
+  },
+  waits: (party, name) => permits.shut(party, name, NEVER),
+  tries: async (party, name, wait) => {
+    const id = await party.permits(name).tryAcquire(wait, NEVER);
+    return id === null ? null : () => party.permits(name).release(id);
+  },
+  seen: async (party, name) => [
+    await party.permits(name).availablePermits(),
+    await party.permits(name).acquiredPermits(),
+  ],
+  whenShut: [0, 1],
+  whenOpen: [1, 0],
+  leased: true,
+};
 
-function latch(gate: Latch): Party {
-  return {
-    shut: async () => {
-      await gate.trySetCount(1);
-      return () => gate.countDown();
-    },
-    enters: async () => (await gate.getCount()) === 0,
-    waits: async () => {
-      await gate.await();
-      return nothing;
-    },
-  };
-}
+const latch: Contest = {
+  kind: "latch",
+  shut: async (party, name) => {
+    await party.latch(name).trySetCount(1);
+    return () => party.latch(name).countDown();
+  },
+  waits: async (party, name) => {
+    await party.latch(name).await();
+    return async () => {};
+  },
+  tries: async (party, name, wait) => ((await party.latch(name).await(wait ?? 0)) ? async () => {} : null),
+  seen: (party, name) => party.latch(name).getCount(),
+  whenShut: 1,
+  whenOpen: 0,
+  shared: true,
+  leased: false,
+};
 
 export const CONTESTS: readonly Contest[] = [
-  locks("lock", ["lock", "lock"], (client, name) => [client.getLock(name), client.getLock(name)]),
-  locks("fair", ["fair", "fair"], (client, name) => [client.getFairLock(name), client.getFairLock(name)]),
-  locks("fenced", ["fenced", "fenced"], (client, name) => [
-    client.getFencedLock(name),
-    client.getFencedLock(name),
-  ]),
-  locks("write before read", ["write", "read"], (client, name) => {
-    const both = client.getReadWriteLock(name);
-    return [both.writeLock(), both.readLock()];
-  }),
-  locks("read before write", ["read", "write"], (client, name) => {
-    const both = client.getReadWriteLock(name);
-    return [both.readLock(), both.writeLock()];
-  }),
-  {
-    kind: "semaphore",
-    node: (client, name) => {
-      const each = client.getSemaphore(name);
-      return permits(
-        each,
-        () => each.tryAcquire(),
-        () => each.release(),
-      );
-    },
-    java: (thread, name) => {
-      const each = thread.semaphore(name);
-      return permits(
-        each,
-        () => each.tryAcquire(),
-        () => each.release(),
-      );
-    },
-  },
-  {
-    kind: "permits",
-    node: (client, name) => {
-      const each = client.getPermitExpirableSemaphore(name);
-      return permits(
-        each,
-        async () => (await each.tryAcquire()) !== null,
-        (id) => each.release(id),
-      );
-    },
-    java: (thread, name) => {
-      const each = thread.permits(name);
-      return permits(
-        each,
-        async () => (await each.tryAcquire()) !== null,
-        (id) => each.release(id),
-      );
-    },
-  },
-  {
-    kind: "latch",
-    node: (client, name) => latch(client.getCountDownLatch(name)),
-    java: (thread, name) => latch(thread.latch(name)),
-  },
+  locks("lock", "lock"),
+  locks("fair lock", "fair"),
+  locks("fenced lock", "fenced"),
+  locks("writer before readers", "write", "read"),
+  locks("reader before writers", "read", "write"),
+  locks("writer before writers", "write"),
+  { kind: "non-reentrant lock", since: "4.4.0", ...exclusion(nonReentrant, nonReentrant) },
+  { kind: "group before a member", ...exclusion(group, first, first) },
+  { kind: "member before a group", ...exclusion(last, group, last) },
+  semaphore,
+  permits,
+  latch,
+];
+
+/** A name for each of the ways in which people and Redisson's rules may shape one. */
+export const SHAPES: readonly ((unique: string) => string)[] = [
+  (unique) => unique,
+  (unique) => `with space ${unique}`,
+  (unique) => `a:b:${unique}`,
+  (unique) => `{tag-${unique}}rest`,
+  (unique) => `pre{${unique}}`,
+  (unique) => `x{a}y{${unique}}`,
+  (unique) => `open{${unique}`,
+  (unique) => `{}${unique}`,
+  (unique) => `ключ-${unique}`,
+  (unique) => `鍵🔑${unique}`,
+  (unique) => `quote"and'${unique}`,
+  (unique) => `with%percent/and\\${unique}`,
 ];

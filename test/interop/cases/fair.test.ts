@@ -1,113 +1,195 @@
-/** One queue for both sides: the places in it, the order of the hand-overs, and the meaning of the scores. */
+/** One queue of a fair lock for both sides: who is next, who leaves, and whose place lapses. */
 import { expect, test } from "vitest";
-import { fairAlive, fairQueue, fairTimeouts } from "../../../src/base/names.js";
-import { failOnUnhandledRejections, soon, type Watched } from "../../faults/harness.js";
-import { keyState } from "../../support/index.js";
-import { NEVER } from "../../synchronizers/helpers.js";
-import { type Scene, withRedisson } from "../scene.js";
-import { failure, keysLeft, newParty, type Party, parked, saysLost } from "./party.js";
-import { DIRECTIONS, type Side } from "./sides.js";
+import { fairQueue, fairTimeouts } from "../../../src/base/names.js";
+import { PATIENCE, SLACK, STEADY, until, type Watched, watch } from "../../support/index.js";
+import { type LockCalls, NEVER } from "../calls.js";
+import { DIRECTIONS, type Party, type Side } from "../party.js";
+import { type PartyOptions, soon, withRedisson } from "../scene.js";
+import { CONTESTS, type Contest } from "./contests.js";
+import { mortals } from "./mortals.js";
 
-failOnUnhandledRejections();
+const FAIR = CONTESTS.find(({ kind }) => kind === "fair lock") as Contest;
+/** Milliseconds that a place outlasts the one before it, where it is told. */
+const GRACE = 2_500;
+const LEASE = 1_500;
+const WAIT = 2_000;
 
-/** The default of Redisson and of this library: for how long a place lasts after the place before it. */
-const GRACE = 300_000;
+const mortal = mortals();
 
-interface Queued {
+interface Turn {
+  readonly lock: LockCalls;
   readonly party: Party;
   readonly call: Watched<unknown>;
 }
 
-/** One party of each of these sides waits, in this order. */
-async function queueUp(scene: Scene, name: string, sides: readonly Side[]): Promise<Queued[]> {
-  const queued: Queued[] = [];
-  for (const side of sides) {
-    const party = await newParty(scene, side);
-    const call = await parked(scene, party, () => party.take("fair", name).lock(NEVER));
-    queued.push({ party, call });
-  }
-  return queued;
-}
-
-/** Each party gets the lock in its turn, and not before. */
-async function expectServed(name: string, queued: readonly Queued[]): Promise<void> {
-  for (const [i, { party, call }] of queued.entries()) {
-    await soon(call);
-    expect(queued.slice(i + 1).every((later) => later.call.state === "pending")).toBe(true);
-    await party.take("fair", name).unlock();
-  }
-}
-
-/** The places, head first: the owner (of a side whose owner has one name), and until when, in milliseconds from now. */
-async function places(scene: Scene, name: string): Promise<[owner: string, score: number][]> {
-  const queue = await scene.redis.lrange(fairQueue(name), 0, -1);
-  const { value } = await keyState(scene.redis, fairTimeouts(name));
-  const scores = new Map(value as [string, number][]);
-  expect([...scores.keys()].sort()).toEqual([...queue].sort());
-  return queue.map((owner) => [owner, scores.get(owner) ?? Number.NaN]);
-}
-
-/** A tolerance, because a try and its repetition see a TTL that differs by a millisecond. */
-const CLOSE = 100;
-const expectNear = (value: number, expected: number) =>
-  expect(Math.abs(value - expected), `${value} near ${expected}`).toBeLessThan(CLOSE);
-
 withRedisson("fair lock", (scene) => {
-  for (const [one, other] of DIRECTIONS) {
-    const order = [one, other, one] as const;
+  const length = (name: string) => scene.redis.llen(fairQueue(name));
+  const needsGrace = (skip: (why: string) => void) => {
+    if (!scene.atLeast("3.46.0"))
+      skip(`Redisson ${scene.version} waits five minutes for the dead; 3.46.0 can be told`);
+  };
 
-    test(`${order.join(", ")} queue behind ${other} and are served in order, and nothing is left`, async () => {
-      const name = scene.name();
-      const holder = await newParty(scene, other);
-      await holder.take("fair", name).lock(NEVER);
-      const queued = await queueUp(scene, name, order);
-      expect(await keysLeft(scene, name)).toEqual(
-        [fairAlive(name), name, fairQueue(name), fairTimeouts(name)].sort(),
-      );
-      await holder.take("fair", name).unlock();
-      await expectServed(name, queued);
-      expect(await keysLeft(scene, name)).toEqual([]);
-    });
-
-    test(`the places of ${order.join(", ")} are as Redisson computes them, and move up by one grace at each grant`, async () => {
-      const name = scene.name();
-      const holder = await newParty(scene, other);
-      await holder.take("fair", name).lock(NEVER);
-      const ends = Date.now() + NEVER;
-      const queued = await queueUp(scene, name, order);
-      const before = await places(scene, name);
-      for (const [i, { party }] of queued.entries()) {
-        if (party.side === "Java") expect(before[i]?.[0]).toBe(party.owner);
-        expectNear(before[i]?.[1] ?? 0, ends + (i + 1) * GRACE);
-      }
-      await holder.take("fair", name).unlock();
-      await soon(queued[0]?.call as Watched<unknown>);
-      const after = await places(scene, name);
-      expect(after).toHaveLength(order.length - 1);
-      for (const [i, [owner, score]] of after.entries()) {
-        expect(owner).toBe(before[i + 1]?.[0]);
-        expect(score).toBe((before[i + 1]?.[1] ?? 0) - GRACE);
-      }
-      await expectServed(name, queued);
-    });
-
-    test(`${one} forces what ${other} holds: the head of the queue is served, on either side`, async () => {
-      const name = scene.name();
-      const holder = await newParty(scene, other);
-      await holder.take("fair", name).lock(NEVER);
-      const queued = await queueUp(scene, name, [other, one]);
-      const forcing = await newParty(scene, one);
-      // Redisson's unlock of a free fair lock reports nothing, so the loss shows only when the next one has the lock.
-      let robbed = holder;
-      for (const { party, call } of queued) {
-        expect(await forcing.take("fair", name).forceUnlock()).toBe(true);
-        await soon(call);
-        expect(await failure(robbed.take("fair", name).unlock())).toSatisfy(saysLost);
-        robbed = party;
-      }
-      await robbed.take("fair", name).unlock();
-      expect(await forcing.take("fair", name).forceUnlock()).toBe(false);
-      expect(await keysLeft(scene, name)).toEqual([]);
-    });
+  async function take(side: Side, name: string, lease = NEVER): Promise<LockCalls> {
+    const lock = (await scene.party(side)).lock("fair", name);
+    await lock.lock(lease);
+    return lock;
   }
+
+  /** Waiters of these sides, in this order, behind those that already wait. */
+  async function queue(name: string, sides: readonly Side[], options?: PartyOptions): Promise<Turn[]> {
+    const turns: Turn[] = [];
+    for (const side of sides) {
+      const party = await scene.party(side, options);
+      const lock = party.lock("fair", name);
+      turns.push({ lock, party, call: await party.parked(() => lock.lock(NEVER)) });
+    }
+    return turns;
+  }
+
+  /** Each gets the lock in its turn, and not before. */
+  async function expectServed(turns: readonly Turn[]): Promise<void> {
+    for (const [i, { lock, call }] of turns.entries()) {
+      await soon(call);
+      expect(turns.slice(i + 1).every((later) => later.call.state === "pending")).toBe(true);
+      await lock.unlock();
+    }
+  }
+
+  test.each(DIRECTIONS)(
+    "waiters of %s and %s, one after the other, are served in the order of arrival",
+    async (one, other) => {
+      const name = scene.name();
+      const holder = await take(other, name);
+      const turns = await queue(name, [one, other, one, other]);
+      await holder.unlock();
+      await expectServed(turns);
+      await scene.expectNothingLeft(name);
+    },
+  );
+
+  test.each<[how: string, side: Side, wait?: number]>([
+    ["a Java waiter whose time is up", "Java", WAIT],
+    ["a Node waiter whose time is up", "Node", WAIT],
+    ["a Node waiter that is aborted", "Node"],
+  ])("%s leaves the middle of the queue, and those around it are served in order", async (_, side, wait) => {
+    const name = scene.name();
+    const holder = await take("Java", name);
+    const first = await queue(name, ["Node"]);
+    const quitter = await scene.party(side);
+    const call = await quitter.parked(() => FAIR.tries(quitter, name, wait ?? NEVER));
+    const later = await queue(name, ["Java", "Node"]);
+    if (wait === undefined) await quitter.giveUp();
+    await call.promise.catch(() => {});
+    await until("it has left", async () => (await length(name)) === 3);
+    await holder.unlock();
+    await expectServed([...first, ...later]);
+    await scene.expectNothingLeft(name);
+  });
+
+  test("an interrupted Java waiter leaves its place behind, which holds up those after it until it lapses", async ({
+    skip,
+  }) => {
+    needsGrace(skip);
+    const name = scene.name();
+    const options = { java: await scene.newJava({ fairWait: GRACE }), node: { fairWaitTimeout: GRACE } };
+    const holder = scene.node({ ...options.node, watchdogTimeout: LEASE }).lock("fair", name);
+    await holder.lock();
+    const [dead] = (await queue(name, ["Java"], options)) as [Turn];
+    await dead.party.giveUp();
+    await expect(dead.call.promise).rejects.toThrow("InterruptedException");
+    const behind = await queue(name, ["Node"], options);
+    expect(await scene.redis.lindex(fairQueue(name), 0)).toBe(dead.party.owner);
+    const lapses = Number(await scene.redis.zscore(fairTimeouts(name), dead.party.owner));
+    await holder.unlock();
+    await expectServed(behind);
+    expect(Date.now()).toBeGreaterThanOrEqual(lapses - 100);
+  });
+
+  test("no call without a wait jumps a queue whose next one is silent, though the lock is free", async () => {
+    const name = scene.name();
+    const holder = await take("Node", name);
+    const [silent] = (await queue(name, ["Java"])) as [Turn];
+    await silent.party.giveUp();
+    await silent.call.promise.catch(() => {});
+    await holder.unlock();
+    expect(await scene.redis.exists(name)).toBe(0);
+    for (const side of ["Java", "Node"] as const)
+      expect(await FAIR.tries(await scene.party(side), name)).toBeNull();
+    expect(await length(name)).toBe(1);
+  });
+
+  test("Java takes a wait without a lease for milliseconds: its place lapses under a holder that renews, and it comes in last", async ({
+    skip,
+  }) => {
+    if (!scene.atLeast("3.40.0")) skip(`Redisson ${scene.version} takes the unit for what it is`);
+    const name = scene.name();
+    const holder = scene.node({ watchdogTimeout: LEASE }).lock("fair", name);
+    await holder.lock();
+    const java = await scene.thread();
+    const first = await java.parked(() => java.call({ kind: "fair", name, op: "tryLock", waitSeconds: 60 }));
+    const lapses = Number(await scene.redis.zscore(fairTimeouts(name), java.owner));
+    expect(lapses - Date.now()).toBeLessThan(LEASE + 1_000);
+    const node = scene.node();
+    const second = watch(FAIR.waits(node, name));
+    await until("it has a place", async () => (await length(name)) === 2);
+    await until("Java's place has lapsed", () => Date.now() > lapses);
+    await holder.unlock();
+    const leave = await soon(second);
+    expect(first.state).toBe("pending");
+    await leave();
+    expect(await soon(first)).toBe(true);
+    await java.lock("fair", name).unlock();
+  });
+
+  interface Death {
+    readonly dead: Side;
+    readonly behind: readonly Side[];
+    /** Within this time, in milliseconds. */
+    readonly within: number;
+    /** Of those behind it. */
+    readonly pollCap?: number;
+    readonly grace?: number;
+  }
+  const LAPSED = { within: STEADY + GRACE + SLACK, grace: GRACE };
+
+  test.for<[what: string, death: Death]>([
+    [
+      "a JVM that is next is killed: Node and Java behind it",
+      { dead: "Java", behind: ["Node", "Java"], ...LAPSED },
+    ],
+    [
+      "a JVM that is next is killed: Java and Node behind it",
+      { dead: "Java", behind: ["Java", "Node"], ...LAPSED },
+    ],
+    [
+      "a Node process that is next is killed: Java alone behind it",
+      { dead: "Node", behind: ["Java", "Java"], ...LAPSED },
+    ],
+    // Long before the place lapses.
+    [
+      "a Node process that is next is killed: Java and Node, which looks, behind it",
+      { dead: "Node", behind: ["Java", "Node"], pollCap: 600, within: PATIENCE },
+    ],
+  ])(
+    "%s are served in order when its place lapses or is found dead",
+    { timeout: 6 * PATIENCE },
+    async ([, death], { skip }) => {
+      needsGrace(skip);
+      const { dead, behind, within, pollCap, grace } = death;
+      const name = scene.name();
+      const graces = grace === undefined ? {} : { fairWaitTimeout: grace };
+      const polls = pollCap === undefined ? {} : { pollCap };
+      const holder = scene.node({ ...graces, watchdogTimeout: STEADY }).lock("fair", name);
+      await holder.lock();
+      const doomed = await mortal(scene, dead, { watchdogTimeout: STEADY, ...graces, ...polls });
+      await doomed.waits(FAIR, name);
+      const java = await scene.newJava(grace === undefined ? {} : { fairWait: grace });
+      const turns = await queue(name, behind, { java, node: { ...graces, ...polls } });
+      await doomed.kill();
+      await holder.unlock();
+      const begun = performance.now();
+      await expectServed(turns);
+      expect(performance.now() - begun).toBeLessThan(within);
+    },
+  );
 });

@@ -1,6 +1,6 @@
 /**
- * Processes of both sides on one Redis: Node processes that run the workload of the exclusion tests, and JVMs that do
- * the same with Redisson. All write the journal of those tests, so that their checker judges one history of both sides.
+ * Processes of both sides on one Redis: Node processes that run the worker of test/fleet, and JVMs that do
+ * the same with Redisson. Its checker judges one history of both sides.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";

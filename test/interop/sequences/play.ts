@@ -1,7 +1,8 @@
 /** Plays a sequence in both worlds, and compares the outcome of each call and the state that it leaves. */
 import type { Redis } from "ioredis";
 import { until } from "../../support/index.js";
-import type { Call, Kind, NodeActor } from "./calls.js";
+import type { NodeParty } from "../party.js";
+import type { Call, Kind } from "./calls.js";
 import { clearedUp, DELIBERATE, keepHash, seenBy } from "./deliberate.js";
 import { differences, type State } from "./state.js";
 import {
@@ -23,7 +24,7 @@ export interface Scene {
   readonly name: string;
   readonly call: Call;
   readonly actor: ActorName;
-  readonly owner: NodeActor;
+  readonly owner: NodeParty;
   /** The state before the call. */
   readonly before: State;
   /** Whether expired entries had been removed from that state. */
@@ -94,7 +95,7 @@ class Sequence {
 
   async #compare(step: Step, before: State): Promise<void> {
     const { mixed, redisson, nodes } = this.#worlds;
-    const owner = nodes.get(step.actor);
+    const owner = nodes.get(step.actor)?.party;
     const seen = owner ? seenBy(step.call, before) : before;
     const lapsed = differences(before, seen, 0).length > 0;
     if (lapsed && this.#kind === "readwrite") this.#count("W25");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type RedisServer, startRedis } from "../../support/index.js";
-import { type Scene, withRedisson } from "../scene.js";
+import { type Scene, withEachRedisson } from "../scene.js";
 import { type Call, type Kind, WATCHDOG } from "./calls.js";
 import { NUMBERS } from "./deliberate.js";
 import { Ear } from "./ear.js";
@@ -160,13 +160,13 @@ const STORIES: Readonly<Record<string, Step[][]>> = {
   ],
 };
 
-withRedisson("sequences", (scene) => {
+withEachRedisson("sequences", (scene) => {
   let cast: Cast;
   let alone: RedisServer;
   const figures: Figures = { sequences: 0, calls: 0, deliberate: new Map() };
 
   beforeAll(async () => {
-    if (scene.isMissing) return;
+    if (scene.missing !== undefined) return;
     alone = await startRedis();
     cast = await assemble(scene, alone);
   });

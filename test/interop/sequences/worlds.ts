@@ -7,7 +7,8 @@ import type { Redis } from "ioredis";
 import type { LockClient } from "../../../src/index.js";
 import { until } from "../../support/index.js";
 import type { JavaClient, JavaThread } from "../java.js";
-import { type Actor, type Call, JavaActor, type Kind, NodeActor, type Outcome } from "./calls.js";
+import { NodeParty } from "../party.js";
+import { Actor, type Call, type Kind, type Outcome } from "./calls.js";
 import type { Ear } from "./ear.js";
 import { readState, type State, writeState } from "./state.js";
 
@@ -194,18 +195,20 @@ export interface Cast {
 export interface Worlds {
   readonly mixed: World;
   readonly redisson: World;
-  readonly nodes: ReadonlyMap<ActorName, NodeActor>;
+  readonly nodes: ReadonlyMap<ActorName, Actor<NodeParty>>;
 }
 
 export async function openWorlds(cast: Cast, kind: Kind, name: string): Promise<Worlds> {
   const [node1, node2] = cast.nodes;
-  const nodes = new Map<ActorName, NodeActor>([
-    ["node1", new NodeActor(node1.client, kind, name)],
-    ["node2", new NodeActor(node2.client, kind, name)],
+  const asNode = ({ client }: NodeClient) =>
+    new Actor(new NodeParty(client, async () => new Map()), kind, name);
+  const nodes = new Map<ActorName, Actor<NodeParty>>([
+    ["node1", asNode(node1)],
+    ["node2", asNode(node2)],
   ]);
   const [java1, java2] = await Promise.all([cast.java.thread("java1"), cast.java.thread("java2")]);
   const alone = await Promise.all(ACTORS.map((actor) => cast.javaAlone.thread(actor)));
-  const asJava = (thread: JavaThread) => new JavaActor(thread, kind, name);
+  const asJava = (thread: JavaThread) => new Actor(thread, kind, name);
   const mixed = new World(
     cast.mixed,
     name,

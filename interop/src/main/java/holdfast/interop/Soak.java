@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.LongAdder;
 import org.redisson.api.RedissonClient;
 
 /**
- * The Java side of the soak, as test/exclusion/workload.mjs is the other: threads that take locks in every way, and do in
+ * The Java side of the soak, as test/fleet/worker.mjs is the other: threads that take locks in every way, and do in
  * each what only one may do at a time, or what no writer may be beside. One of them for each client.
  */
 final class Soak {

@@ -7,7 +7,7 @@ import org.redisson.api.RScript;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 
-/** Writes what test/exclusion/journal.mjs writes, by the same scripts, which the call brings. */
+/** Keeps the journal on the witness, by scripts that the call brings: see test/interop/crowd/java-journal.ts. */
 final class SoakJournal {
     private static final long NS = 1_000_000;
 

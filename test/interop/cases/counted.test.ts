@@ -1,0 +1,221 @@
+/** Semaphores, permits and latches of both sides: what wakes their waiters, and how a permit's lease ends. */
+import { expect, test } from "vitest";
+import { PATIENCE, until, type Watched } from "../../support/index.js";
+import { NEVER } from "../calls.js";
+import { DIRECTIONS, type Party, type Side } from "../party.js";
+import { soon, withRedisson } from "../scene.js";
+
+const SIDES: readonly Side[] = ["Java", "Node"];
+/** The lease that Redisson gives a permit without a lease. */
+const NO_LEASE = 922_337_203_685_477;
+
+withRedisson("counted", (scene) => {
+  /** Ends of leases by the id that users see. Fails unless ids stand in Redis as 16 bytes. */
+  async function leases(name: string): Promise<Map<string, number>> {
+    const flat = await scene.redis.zrangeBuffer(`{${name}}:timeout`, "0", "-1", "WITHSCORES");
+    const ids = flat.filter((_, i) => i % 2 === 0);
+    expect(ids.every((id) => id.length === 16)).toBe(true);
+    return new Map(ids.map((id, i) => [id.toString("hex"), Number(flat[2 * i + 1])]));
+  }
+
+  /** A waiter of each of these sides. */
+  async function parkEach<T>(
+    sides: readonly Side[],
+    call: (party: Party) => Promise<T>,
+  ): Promise<Watched<T>[]> {
+    const waiting: Watched<T>[] = [];
+    for (const side of sides) {
+      const party = await scene.party(side);
+      waiting.push(await party.parked(() => call(party)));
+    }
+    return waiting;
+  }
+
+  type Wake = (party: Party, name: string, id: string) => Promise<unknown>;
+  const WAKES: readonly [kind: "semaphore" | "permits", how: string, wake: Wake][] = [
+    ["semaphore", "addPermits", (party, name) => party.semaphore(name).addPermits(1)],
+    ["semaphore", "trySetPermits", (party, name) => party.semaphore(name).trySetPermits(1)],
+    ["permits", "tryRelease", (party, name, id) => party.permits(name).tryRelease(id)],
+    ["permits", "addPermits", (party, name) => party.permits(name).addPermits(1)],
+    ["permits", "setPermits", (party, name) => party.permits(name).setPermits(2)],
+    ["permits", "trySetPermits", (party, name) => party.permits(name).trySetPermits(1)],
+  ];
+  const ways = WAKES.flatMap(([kind, how, wake]) =>
+    DIRECTIONS.map(([one, other]) => [how, kind, one, other, wake] as const),
+  );
+
+  test.each(ways)("the call %s of %s in %s wakes a waiter in %s", async (how, kind, one, other, wake) => {
+    const name = scene.name();
+    const party = await scene.party(one);
+    let id = "";
+    if (how !== "trySetPermits") await party[kind](name).trySetPermits(kind === "permits" ? 1 : 0);
+    if (how !== "trySetPermits" && kind === "permits") id = await party.permits(name).acquire(NEVER);
+    const waiter = await scene.party(other);
+    const waiting = await waiter.parked<unknown>(() =>
+      kind === "semaphore" ? waiter.semaphore(name).acquire() : waiter.permits(name).acquire(NEVER),
+    );
+    await wake(party, name, id);
+    await soon(waiting);
+    expect(await scene.redis.get(name)).toBe("0");
+  });
+
+  test.each(DIRECTIONS)(
+    "%s gives back one by one, and %s, which waits for three, is let in by the third",
+    async (one, other) => {
+      const name = scene.name();
+      const giver = (await scene.party(one)).semaphore(name);
+      await giver.trySetPermits(0);
+      const [waiting] = (await parkEach([other], (party) => party.semaphore(name).acquire(3))) as [
+        Watched<unknown>,
+      ];
+      for (let i = 0; i < 2; i++) {
+        await giver.release();
+        expect(await giver.availablePermits()).toBe(i + 1);
+        expect(waiting.state).toBe("pending");
+      }
+      await giver.release();
+      await soon(waiting);
+      expect(await giver.availablePermits()).toBe(0);
+    },
+  );
+
+  test.each(SIDES)("one release in %s of many permits wakes all waiters of both sides", async (side) => {
+    const name = scene.name();
+    const giver = (await scene.party(side)).semaphore(name);
+    await giver.trySetPermits(0);
+    const waiting = await parkEach(["Java", "Node", "Java", "Node"], (party) =>
+      party.semaphore(name).acquire(2),
+    );
+    await giver.release(9);
+    for (const call of waiting) await soon(call);
+    expect(await giver.availablePermits()).toBe(1);
+  });
+
+  test("permits that Java took away below zero are missing in Node, too", async () => {
+    const name = scene.name();
+    const [java, node] = [(await scene.thread()).semaphore(name), scene.node().semaphore(name)];
+    await java.trySetPermits(1);
+    await java.addPermits(-3);
+    expect([await node.availablePermits(), await node.tryAcquire()]).toEqual([-2, false]);
+    await node.release(3);
+    expect(await java.tryAcquire()).toBe(true);
+  });
+
+  test("Java's permit without a lease is counted by Node, never pruned, and given back by Node", async () => {
+    const name = scene.name();
+    const [java, node] = [(await scene.thread()).permits(name), scene.node().permits(name)];
+    await node.trySetPermits(2);
+    const id = await java.acquire();
+    const lapsing = await node.acquire(1_000);
+    expect((await leases(name)).get(id)).toBe(NO_LEASE);
+    await until("the other one lapses", async () => (await node.acquiredPermits()) === 1);
+    expect([...(await leases(name)).keys()]).toEqual([id]);
+    expect(await java.tryRelease(lapsing)).toBe(false);
+    await node.release(id);
+    expect(await java.availablePermits()).toBe(2);
+  });
+
+  test("Node's permit without a lease is kept by the watchdog: Java counts it, does not prune it, and may give it back", async () => {
+    const name = scene.name();
+    const [java, node] = [
+      (await scene.thread()).permits(name),
+      scene.node({ watchdogTimeout: 1_500 }).permits(name),
+    ];
+    await java.trySetPermits(1);
+    const id = await node.acquire();
+    const first = (await leases(name)).get(id) ?? 0;
+    const seen = new Set<unknown>();
+    const isRenewed = async () => {
+      seen.add(await java.acquiredPermits()).add(await java.tryAcquire());
+      return ((await leases(name)).get(id) ?? 0) > first + 3_000;
+    };
+    await until("it is out for two leases more", isRenewed, { every: 50 });
+    expect([...seen]).toEqual([1, null]);
+    await java.release(id);
+    expect(await node.tryRelease(id)).toBe(false);
+  });
+
+  test("Node cuts a lease short, and tells Java's waiter; Java tells nobody, and Node's comes by pollCap", async () => {
+    for (const [side, other, pollCap] of [
+      ["Node", "Java", NEVER] as const,
+      ["Java", "Node", 1_500] as const,
+    ]) {
+      const name = scene.name();
+      const holder = (await scene.party(side)).permits(name);
+      await holder.trySetPermits(1);
+      const id = await holder.acquire(NEVER);
+      const waiter = await scene.party(other, { node: { pollCap } });
+      const waiting = await waiter.parked(() => waiter.permits(name).acquire(NEVER));
+      expect(await holder.updateLeaseTime(id, 1_000)).toBe(true);
+      await soon(waiting);
+    }
+  });
+
+  test("what a killed JVM took without a lease stays out until Node gives it back", {
+    timeout: 4 * PATIENCE,
+  }, async () => {
+    const name = scene.name();
+    const node = scene.node().permits(name);
+    await node.trySetPermits(1);
+    const jvm = scene.newJvm();
+    const id = await (await scene.thread(await scene.newJava({}, jvm))).permits(name).acquire();
+    await jvm.kill();
+    expect(await node.tryAcquire()).toBeNull();
+    expect(await node.tryRelease(id)).toBe(true);
+    expect(await node.availablePermits()).toBe(1);
+  });
+
+  test("a latch is set and counted down by turns, gate after gate, for waiters of both sides", async () => {
+    const name = scene.name();
+    const [java, node] = [(await scene.thread()).latch(name), scene.node().latch(name)];
+    for (const [setter, counter] of [[java, node] as const, [node, java] as const]) {
+      expect([await setter.trySetCount(4), await counter.trySetCount(5)]).toEqual([true, false]);
+      const waiting = await parkEach(SIDES, (party) => party.latch(name).await());
+      await Promise.all([setter, setter, counter].map((latch) => latch.countDown()));
+      expect([await java.getCount(), waiting.map(({ state }) => state)]).toEqual([1, ["pending", "pending"]]);
+      await counter.countDown();
+      for (const call of waiting) expect(await soon(call)).toBe(true);
+      expect(await scene.redis.exists(name)).toBe(0);
+    }
+  });
+
+  test("Java deletes a latch, and Node's waiters go on", async () => {
+    const name = scene.name();
+    const java = (await scene.thread()).latch(name);
+    await java.trySetCount(3);
+    const waiting = await parkEach(["Node", "Node"], (party) => party.latch(name).await());
+    expect(await java.delete()).toBe(true);
+    for (const call of waiting) expect(await soon(call)).toBe(true);
+  });
+
+  test.each(["semaphore", "permits"] as const)(
+    "a crowd of both sides: never more have %s than there are",
+    async (kind) => {
+      const [name, inside, most] = [scene.name(), scene.name(), 3];
+      await scene.node()[kind](name).trySetPermits(most);
+      const parties = await Promise.all(
+        [...SIDES, ...SIDES, ...SIDES, ...SIDES].map((side) => scene.party(side)),
+      );
+      const counts: number[] = [];
+      const visit = async (party: Party, permits: number) => {
+        const id =
+          kind === "permits"
+            ? await party.permits(name).acquire(NEVER)
+            : await party.semaphore(name).acquire(permits);
+        counts.push(await scene.redis.incrby(inside, permits));
+        await scene.redis.decrby(inside, permits);
+        await (kind === "permits"
+          ? party.permits(name).release(String(id))
+          : party.semaphore(name).release(permits));
+      };
+      await Promise.all(
+        parties.map(async (party, i) => {
+          for (let visits = 0; visits < 20; visits++)
+            await visit(party, kind === "semaphore" && i < 4 ? 2 : 1);
+        }),
+      );
+      expect(Math.max(...counts)).toBe(most);
+      expect(await scene.redis.get(name)).toBe(String(most));
+    },
+  );
+});

@@ -1,0 +1,197 @@
+/** What one kind alone promises between Java and Node: tokens, groups, strangers, spin locks, and watchdogs. */
+import { expect, test } from "vitest";
+import { tokenCounter } from "../../../src/base/names.js";
+import { PATIENCE, until } from "../../support/index.js";
+import { NEVER } from "../calls.js";
+import { DIRECTIONS, type Side, saysNotOwner } from "../party.js";
+import { soon, withRedisson } from "../scene.js";
+
+withRedisson("tokens", (scene) => {
+  test("they rise over the grants of both sides, also over leases that end, force and nested calls", async () => {
+    const name = scene.name();
+    const java = (await scene.thread()).lock("fenced", name);
+    const lock = scene.node().client.getFencedLock(name);
+    const tokens: bigint[] = [];
+    const inNode = () => lock.run(({ token }) => tokens.push(token));
+    const inJava = async () => void tokens.push(BigInt(await java.lockAndGetToken()));
+    for (let turn = 0; turn < 3; turn++) {
+      await inJava();
+      // Java draws a token for a nested call, too.
+      await inJava();
+      expect(await lock.tryLock()).toBeNull();
+      await java.unlock();
+      await java.unlock();
+      await inNode();
+      await inJava();
+      expect(await lock.forceUnlock()).toBe(true);
+      const hold = await lock.lock();
+      tokens.push(hold.token);
+      const nested = await lock.lock({ owner: hold });
+      expect([nested.token, BigInt(await java.getToken())]).toEqual([hold.token, hold.token]);
+      expect(await java.forceUnlock()).toBe(true);
+      const leased = await lock.lock({ lease: 1_000 });
+      tokens.push(leased.token);
+      await inJava();
+      await expect(leased.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+      await java.unlock();
+      await java.lock(1_000);
+      tokens.push(BigInt(await java.getToken()));
+      await inNode();
+    }
+    expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => Number(a - b)));
+    expect(await scene.redis.get(tokenCounter(name))).toBe(await java.getToken());
+  });
+});
+
+withRedisson("groups", (scene) => {
+  test("both sides take the same locks in different orders: no dead-lock, and no update is lost", async () => {
+    const [a, b, c] = [scene.name(), scene.name(), scene.name()];
+    const counter = `counter-${a}`;
+    // Java's threads hold members while they wait, so among themselves they need one order, or seconds to get apart.
+    const orders: [Side, string[]][] = [
+      ["Java", [a, b, c]],
+      ["Java", [a, b, c]],
+      ["Node", [c, b, a]],
+      ["Node", [b, c, a]],
+      ["Node", [a, b, c]],
+    ];
+    const rounds = 10;
+    await Promise.all(
+      orders.map(async ([side, members]) => {
+        const lock = (await scene.party(side, { node: { pollCap: 3_000 } })).multiLock(...members);
+        for (let i = 0; i < rounds; i++) {
+          await lock.lock();
+          await scene.redis.set(counter, Number(await scene.redis.get(counter)) + 1);
+          await lock.unlock();
+        }
+      }),
+    );
+    expect(Number(await scene.redis.get(counter))).toBe(orders.length * rounds);
+    expect(await scene.redis.exists(a, b, c)).toBe(0);
+  });
+
+  test("Node waits for a member that Java holds, and others may take the rest meanwhile", async () => {
+    const [a, b, c] = [scene.name(), scene.name(), scene.name()];
+    const [java, node] = [await scene.thread(), scene.node()];
+    await java.lock("lock", b).lock(NEVER);
+    const waiting = await node.parked(() => node.multiLock(a, b, c).lock());
+    for (const name of [a, c]) {
+      expect(await java.lock("lock", name).tryLock()).toBe(true);
+      await java.lock("lock", name).unlock();
+    }
+    await java.lock("lock", b).unlock();
+    await soon(waiting);
+    for (const name of [a, b, c]) expect(await java.lock("lock", name).tryLock()).toBe(false);
+  });
+
+  test("Java breaks one member: Node's hold on all of them is lost, and the rest is given back", async () => {
+    const members = [scene.name(), scene.name(), scene.name()];
+    const node = scene.node({ watchdogTimeout: 1_500 });
+    await node.multiLock(...members).lock();
+    expect(await (await scene.thread()).lock("lock", members[1] as string).forceUnlock()).toBe(true);
+    await until("the hold is lost", () => node.holds[0]?.hold.signal.aborted);
+    await expect(node.multiLock(...members).unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+    expect(await scene.redis.exists(...members)).toBe(0);
+  });
+});
+
+withRedisson("plain lock", (scene) => {
+  test.each(DIRECTIONS)("%s refuses to unlock what %s holds, and the hold stands", async (one, other) => {
+    const name = scene.name();
+    const [stranger, holder] = [await scene.party(one), await scene.party(other)];
+    await holder.lock("lock", name).lock();
+    await expect(stranger.lock("lock", name).unlock()).rejects.toSatisfy(saysNotOwner);
+    expect(await scene.redis.hgetall(name)).toEqual({ [holder.owner]: "1" });
+    await holder.lock("lock", name).unlock();
+  });
+
+  test.each(["lock", "spin"] as const)(
+    "Java re-enters its %s: inspect in Node says its owner, and how often",
+    async (kind) => {
+      const name = scene.name();
+      const thread = await scene.thread();
+      const java = thread.lock(kind, name);
+      const { client } = scene.node();
+      for (const count of [1, 2]) {
+        await java.lock(NEVER);
+        expect(await client.inspect(name)).toMatchObject({
+          kind: "lock",
+          holders: [{ ownerId: thread.owner, count }],
+        });
+      }
+      for (let i = 0; i < 2; i++) await java.unlock();
+      expect(await client.inspect(name)).toBeNull();
+    },
+  );
+
+  test("a spin lock gets what Node unlocks; its own unlock tells nobody, and Node comes by its poll", async () => {
+    const name = scene.name();
+    const [node, thread] = [scene.node({ pollCap: 1_000 }), await scene.thread()];
+    await node.lock("lock", name).lock(NEVER);
+    expect(await thread.lock("spin", name).tryLock(100)).toBe(false);
+    const spinning = thread.lock("spin", name).lock(NEVER);
+    await node.lock("lock", name).unlock();
+    await spinning;
+    const waiting = await node.parked(() => node.lock("lock", name).lock());
+    await thread.lock("spin", name).unlock();
+    await soon(waiting);
+    expect(await thread.lock("spin", name).tryLock()).toBe(false);
+  });
+
+  test("Java's non-reentrant lock is refused a second time, and keeps Node out by its first hold", async ({
+    skip,
+  }) => {
+    if (!scene.atLeast("4.4.0")) skip(`Redisson ${scene.version} has no non-reentrant lock; 4.4.0 has`);
+    const name = scene.name();
+    const java = (await scene.thread()).lock("nonReentrant", name);
+    await java.lock(NEVER);
+    await expect(java.lock(NEVER)).rejects.toThrow(/non-?reentrant/i);
+    expect(await scene.node().lock("lock", name).tryLock()).toBe(false);
+    await java.unlock();
+    expect(await scene.node().lock("lock", name).tryLock()).toBe(true);
+  });
+});
+
+withRedisson("watchdogs", (scene) => {
+  /** Both sides renew every third of it, and may stand still for two thirds of it. */
+  const WATCHDOG = 4_500;
+  const LEASE = 40_000;
+
+  test.each(DIRECTIONS)(
+    "that of %s keeps what it holds while %s waits, and touches nothing else",
+    async (one, other) => {
+      const [kept, left] = [scene.name(), scene.name()];
+      const options = {
+        java: await scene.newJava({ watchdog: WATCHDOG }),
+        node: { watchdogTimeout: WATCHDOG },
+      };
+      const [holder, waiter] = [await scene.party(one, options), await scene.party(other)];
+      // What the holder gave back, and another one took with a lease.
+      await holder.lock("lock", left).lock();
+      await holder.lock("lock", left).unlock();
+      await (await scene.party(other)).lock("lock", left).lock(LEASE);
+      const leaseEnds = performance.now() + LEASE;
+      for (let i = 0; i < 2; i++) await holder.lock("lock", kept).lock();
+      await holder.lock("lock", kept).unlock();
+      const waiting = await waiter.parked(() => waiter.lock("lock", kept).lock(NEVER));
+      const ends = performance.now() + 2 * WATCHDOG;
+      const ttls: number[] = [];
+      const isOver = async () => {
+        ttls.push(await scene.redis.pttl(kept));
+        return performance.now() > ends;
+      };
+      await until("two leases have gone by", isOver, { every: 10, timeout: 2 * PATIENCE });
+      expect([Math.min(...ttls) > 0, Math.max(...ttls) <= WATCHDOG, waiting.state]).toEqual([
+        true,
+        true,
+        "pending",
+      ]);
+      expect(await scene.redis.hgetall(kept)).toEqual({ [holder.owner]: "1" });
+      expect(Math.abs((await scene.redis.pttl(left)) - (leaseEnds - performance.now()))).toBeLessThan(
+        PATIENCE / 2,
+      );
+      await holder.lock("lock", kept).unlock();
+      await soon(waiting);
+    },
+  );
+});
