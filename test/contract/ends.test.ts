@@ -41,10 +41,11 @@ for (const [how, settles] of HOW_IT_SETTLES) {
       const seen = deferred<[string, Hold | null]>();
       let hold: Hold | undefined;
       const scope = client.scope(async () => {
-        setImmediate(async () => {
+        const later = async () => {
           await over.promise;
           seen.resolve([await surroundings(place), await excluded.tryLock()]);
-        });
+        };
+        setImmediate(() => void later());
         hold = await lock.lock();
         await other.lock();
         expect(await other.getHoldCount()).toBe(1);

@@ -1,6 +1,7 @@
 /** Contract section 4: masters that answer late: they join the hold of the majority, or their grant is given back. */
 import { expect } from "vitest";
-import { failure, NAME, READ, RED, row, watch } from "../../support/place/index.js";
+import { RedLock } from "../../../src/index.js";
+import { failure, NAME, watch } from "../../support/place/index.js";
 import { ANSWER, LEASE, redRow } from "./masters.js";
 
 const FORCED = { code: "LOCK_LOST", reason: "forced" };
@@ -364,23 +365,20 @@ redRow(
   },
 );
 
-row(
-  "of read sides many are held at once, and the write sides wait for all of them and are woken [§4 read-write]",
-  { kinds: [{ ...READ, name: "RedLock of read sides", servers: 3, members: 3, make: RED.make }] },
+redRow(
+  "of RedLocks of read sides many are held at once, and one of write sides waits for all and is woken [§4 read-write]",
   async ({ a, b, pass }) => {
-    const { RedLock } = await import("../../../src/index.js");
-    const of = (party: typeof a, side: "readLock" | "writeLock") =>
-      new RedLock(...party.clients.map((client) => client.getReadWriteLock("sides")[side]()));
+    const of = ({ clients }: typeof a, side: "readLock" | "writeLock") =>
+      new RedLock(...clients.map((client) => client.getReadWriteLock("sides")[side]()));
     const readers = [await of(a, "readLock").lock(), await of(b, "readLock").lock()];
     expect(await of(b, "writeLock").tryLock()).toBeNull();
     const writing = watch(of(a, "writeLock").lock());
-    await pass(100);
-    await readers[0]?.unlock();
-    await pass(100);
-    expect(writing.outcome).toBe("pending");
-    await readers[1]?.unlock();
+    for (const reader of readers) {
+      await pass(100);
+      expect(writing.outcome).toBe("pending");
+      await reader.unlock();
+    }
     await pass(200);
-    expect(writing.value?.isHeld).toBe(true);
     expect(await of(b, "readLock").tryLock()).toBeNull();
     await writing.value?.unlock();
   },

@@ -1,7 +1,7 @@
 /** Contract section 4: the watchdog keeps a RedLock while a majority renews in time, and what giving back and extending by majority say. */
 import { expect } from "vitest";
 import type { Hold, LockError, LockLostError, MultiHold } from "../../../src/index.js";
-import { deferred, failure, watch } from "../../support/place/index.js";
+import { failure, watch } from "../../support/place/index.js";
 import { ANSWER, FIVE, LEASE, redRow } from "./masters.js";
 
 /** `watchdogTimeout`, of which a third passes between two renewals. */
@@ -195,40 +195,6 @@ redRow(
     const call = watch(three.unlock());
     await pass(ANSWER);
     expect(call.outcome).toBe("UNAVAILABLE");
-    await a.letGo();
-    await pass(ANSWER);
-    expect(heldOn()).toEqual([]);
-  },
-);
-
-redRow(
-  "a run's function wins, a loss rejects with what it returned, and an unanswered release is an event [§2 run]",
-  async ({ a, red, client, servers, pass, settle, heldOn }) => {
-    const forget = async (...on: number[]) => {
-      await settle();
-      for (const i of on) servers[i]?.delete();
-    };
-    const mine = new Error("mine");
-    const throws = red.run(async () => {
-      await forget(0, 1, 2);
-      throw mine;
-    });
-    expect(await failure(throws)).toBe(mine);
-    const lost = red.run(async () => {
-      await forget(0, 1);
-      return 42;
-    });
-    expect(await failure(lost)).toMatchObject({ code: "LOCK_LOST", result: 42, lockName: red.name });
-    const told: unknown[] = [];
-    client.on("error", (event) => void told.push(event));
-    const end = deferred();
-    const silent = watch(red.run(() => end.promise.then(() => "result")));
-    await settle();
-    a.at(0, 1).keep("requests");
-    end.resolve();
-    await pass(ANSWER);
-    expect(silent.outcome).toBe("result");
-    expect(told).toMatchObject([{ kind: "red", cause: { code: "UNAVAILABLE" } }]);
     await a.letGo();
     await pass(ANSWER);
     expect(heldOn()).toEqual([]);

@@ -266,26 +266,6 @@ for (const [what, act, ofTry, ofLock] of ENDS)
   );
 
 redRow(
-  "commands that arrive twice count once on each master [§2 counts-once]",
-  async ({ a, red, servers, settle, heldOn }) => {
-    a.keep("requests");
-    const call = watch(red.lock({ lease: LEASE }));
-    await settle();
-    await a.sendTwice();
-    await a.letGo();
-    expect(call.value?.isHeld).toBe(true);
-    expect(servers.map((server) => Object.values(server.hash()))).toEqual([["1"], ["1"], ["1"]]);
-    a.keep("requests");
-    const released = watch(call.value?.unlock() ?? Promise.resolve());
-    await settle();
-    await a.sendTwice();
-    await a.letGo();
-    expect(released.state).toBe("resolved");
-    expect(heldOn()).toEqual([]);
-  },
-);
-
-redRow(
   "a message from one master is no reason to try, those of a majority are [§2 woken-by-message]",
   async ({ red, occupy, vacate, pass, servers }) => {
     occupy(0, 1, 2);
