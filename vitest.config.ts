@@ -60,8 +60,8 @@ const ALONE = testsIn("faults/fakes", "faults/fuzz", "faults/leaks", "faults/not
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
 const FLEET = testsIn("fleet");
 
-/** Minutes on one topology, by the day. */
-const FLEET_OF_THE_DAY = ["test/fleet/topology.test.ts"];
+/** Minutes on one topology, by the day; and what the fleet has to find. */
+const FLEET_OF_THE_DAY = ["test/fleet/{topology,planted,soak}.test.ts"];
 
 /** What comes with the library: its pages, examples, tools and package, and what it costs to use. */
 const DELIVERY = testsIn("delivery");
