@@ -53,6 +53,7 @@ export const OTHER_DATA: Readonly<Record<string, readonly [state: State, refusal
   "a plus sign": [text("+5", -1), NO_NUMBER],
   "more than Redis counts": [text("99999999999999999999", -1), NO_NUMBER],
   "a blank around a number": [text(" 5", -1), NO_NUMBER],
+  "what goes on behind the longest number": [text(`-${"1".repeat(19)}x`, -1), NO_NUMBER],
   "a line end behind a number": [text("5\n", -1), NO_NUMBER],
   nothing: [text("", -1), NO_NUMBER],
   "a hash": [{ value: { a: "b" }, ttl: -1 }, WRONGTYPE],

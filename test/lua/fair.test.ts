@@ -54,6 +54,8 @@ const LAST_CHANCE = 200.5;
 const OTHERS_AT = (due: Place["due"]): Waiter => [OTHER, { due, alive: 9_000 }];
 const MINE_AT = (due: Place["due"]): Waiter => [ME, { due, alive: 9_000 }];
 const turn = inLine(MINE_AT(330_000), OTHERS_AT(630_000));
+const many = (less: number) =>
+  [1, 2, 3, 4].map((i): Waiter => [`client:${9 + i}`, { due: i * 500_000 - less, alive: 9_000 }]);
 const behindMe = (less: number) =>
   inLine([OTHER, { due: 700_000 - less, alive: 15_000 }], [JAVA, { due: 1_000_000 - less }]);
 
@@ -92,6 +94,11 @@ scriptTable(bench, fairAcquire, {
       args: { coWaiters: [OTHER] },
       reply: 1,
       after: { ...mine(60_000), ...inLine([OTHER, heard(later(0))]) },
+    },
+    "1: however many are behind, all are one grace nearer": {
+      given: inLine(MINE_AT(400_000), ...many(0)),
+      reply: 1,
+      after: { ...mine(60_000), ...line(many(GRACE), 1_700_000) },
     },
     "1: whoever is in line is granted the lock after the dead before it were dropped": {
       given: inLine(
@@ -158,6 +165,11 @@ scriptTable(bench, fairAcquire, {
       given: inLine([JAVA, { due: 310_000 }], OTHERS_AT(610_000)),
       args: { aliveFor: NO_WAIT },
       reply: [0, 1_000],
+    },
+    "a call that does not wait leaves places, and the word on who is alive, as they are": {
+      given: { ...theirs(30_000), ...line([MINE_AT(310_000)], 15_000) },
+      args: { aliveFor: NO_WAIT },
+      reply: [0, left(30_000)],
     },
     "a waiter that is heard of keeps its place while the holder renews past its score": {
       given: {
@@ -251,12 +263,19 @@ scriptTable(bench, fairAcquire, {
         ...inLine([OTHER, heard(500_000)], [THIRD, {}], [ME, heard(later(330_000))]),
       },
     },
-    "the co-waiter whose turn it is at a free lock is named": {
-      given: inLine([OTHER, { due: 500_000, alive: 10_000 }], [ME, heard(900_000)]),
-      args: { coWaiters: [THIRD, OTHER] },
-      reply: [0, 1_000, 1, 2],
-      after: inLine([OTHER, heard(500_000)], [ME, heard(900_000)]),
-    },
+    ...each(
+      "the co-waiter whose turn it is at a free lock is named, %s",
+      { "the first": [[OTHER], 1], "behind one without a ticket": [[THIRD, OTHER], 1, 2] } as Record<
+        string,
+        [coWaiters: string[], ...named: number[]]
+      >,
+      ([coWaiters, ...named]) => ({
+        given: inLine([OTHER, { due: 500_000, alive: 10_000 }], [ME, heard(900_000)]),
+        args: { coWaiters },
+        reply: [0, 1_000, ...named],
+        after: inLine([OTHER, heard(500_000)], [ME, heard(900_000)]),
+      }),
+    ),
     "a grant names the co-waiters that have lost their ticket, too [B222]": {
       given: inLine(MINE_AT(400_000), [OTHER, { due: 500_000, alive: 1_000 }]),
       args: { coWaiters: [GONE, OTHER, GONE_2] },
@@ -638,6 +657,14 @@ scriptTable(bench, fairUndo, {
       } as Record<string, [given: States, after: States, again?: unknown]>,
       ([given, after, again = 0]) => ({ ...undone(given, after), reply: WRONGTYPE, again: { reply: again } }),
     ),
+    "many: of a waiter that is there twice only the last place goes": {
+      ...together(ME, JAVA),
+      ...undone(
+        { ...theirs(30_000), ...inLine([JAVA, {}], [ME, {}], OTHERS_AT(930_000), MINE_AT(630_000)) },
+        { ...theirs(30_000), ...inLine([ME, {}], OTHERS_AT(630_000)) },
+        allOver(ME, JAVA),
+      ),
+    },
     "many: one before more than Lua can unpack": {
       ...together("first"),
       ...undone(thousandsWait(900_000, "first"), thousandsWait(900_000 - GRACE), allOver("first")),

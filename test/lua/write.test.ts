@@ -115,6 +115,15 @@ scriptTable(bench, writeAcquire, {
       reply: [0, left(50_000)],
       after: { ...read, ...waits({ b: 5_000, [ME]: later(PATIENCE) }, PATIENCE) },
     },
+    "who does not wait leaves the marks of others as they are": {
+      given: { ...read, ...waits({ [OTHER]: -1, [THIRD]: 5_000 }, 5_000) },
+      args: { aliveFor: NO_WAIT },
+      reply: [0, left(50_000)],
+    },
+    "{0, pttl}: a late copy of the command by which its owner came to write, before it went on as a reader": {
+      given: reading({ [ME]: [50_000], [OTHER]: [30_000] }),
+      reply: [0, left(50_000)],
+    },
     ...each(
       "{2, 0}: a wire id that is over does not get %s, nor a mark",
       {
@@ -287,6 +296,8 @@ scriptTable(bench, writeUndo, {
       reply: 1,
       after: { ...read, ...waits({ [THIRD]: 6_000 }), ...over },
     },
+    "1: a writer that waits and gives up, the last one that lives; the readers are told though a dead one is marked":
+      { given: { ...read, ...waits({ [THIRD]: -1, [ME]: 5_000 }) }, ...released(read) },
     ...each(
       "0: %s has nothing to undo; the tombstone stands",
       {
