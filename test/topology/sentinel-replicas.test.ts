@@ -169,7 +169,6 @@ test("every grant that was told before the master was killed is known to the nex
     const before = await all.master();
     await makeHasty(all);
     await before.kill();
-    const count = told.length;
     const after = await all.successor(before);
     over = true;
     await Promise.all(takers);
@@ -185,9 +184,6 @@ test("every grant that was told before the master was killed is known to the nex
     }
     for (const { kind, hold } of told.slice(-20))
       expect(await kind.rival.make(other, hold.lockName).tryLock()).toBeNull();
-    console.log(
-      `grants told before the kill: ${count}, later: ${told.length - count}, refused: ${failures.length}`,
-    );
     await Promise.all(told.map(({ hold }) => hold.unlock()));
     await expect(client.getLock("alone").lock()).rejects.toMatchObject({ code: "REPLICAS" });
     await all.revive(before);

@@ -1,41 +1,25 @@
-/** A thousand locks by eight processes over three masters; where their keys are; and how many connections listen. */
-import { afterEach, expect, test } from "vitest";
+/** A thousand locks of eight clients on three masters; where their keys are; and how many connections listen. */
+import { expect, test } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
 import { isMarker } from "../contract/wire.js";
-import { bundledWorker } from "../faults/build-worker.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import {
-  forFile,
-  isSharded,
-  needSharded,
-  startCluster,
-  startWorker,
-  until,
-  type Worker,
-} from "../support/index.js";
-import { Crew, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
-import type { Figures, Named } from "./sizes-worker.js";
+import { forFile, isSharded, needSharded, startCluster, until } from "../support/index.js";
+import { Crew, type Member, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
 
 const LOCKS = 1_000;
-const PROCESSES = 8;
-/** The number of locks of each process that another process waits for. */
-const CONTENDED = 25;
+const CLIENTS = 8;
+/** The number of locks that another client waits for. */
+const CONTENDED = 200;
 /** Short, but long enough for a busy machine. */
 const WATCHDOG = 6_000;
 /** The number of renewals that every hold must live through. */
 const RENEWALS = 2;
 
-const workers: Worker[] = [];
-const bundle = bundledWorker("../topology/sizes-worker.js");
-
 failOnUnhandledRejections();
 const cluster = await forFile(startCluster({ masters: 3 }));
 const looker = cluster.connect();
-afterEach(async () => {
-  await Promise.all(workers.splice(0).map((worker) => worker.kill()));
-});
 
 /** Names as people choose them; a cluster computes the slot from the part in braces alone. */
 const STYLES: readonly ((id: string) => string)[] = [
@@ -56,57 +40,41 @@ async function keysOnServers(): Promise<string[]> {
   return keys.filter((key) => !key.includes("holdfast-ready"));
 }
 
-test("a thousand locks held at once by eight processes: renewed, handed over, none lost", async () => {
-  const named = Array.from({ length: LOCKS }, (_, i): Named => {
+test("a thousand locks that eight clients hold at once are renewed and handed over, and none is lost", async () => {
+  await using crew = new Crew(cluster);
+  const options = { watchdogTimeout: WATCHDOG, commandTimeout: 10_000 };
+  const members = await Promise.all(Array.from({ length: CLIENTS }, () => crew.join(options)));
+  const named = Array.from({ length: LOCKS }, (_, i) => {
     const style = STYLES[i % STYLES.length] as (id: string) => string;
-    return { name: style(String(i)), kind: i % KINDS.length };
+    const [mine, next] = [members[i % CLIENTS], members[(i + 1) % CLIENTS]] as [Member, Member];
+    return { name: style(String(i)), kind: KINDS[i % KINDS.length] as Kind, mine, next };
   });
-  const shareOf = (p: number) => named.filter((_, i) => i % PROCESSES === p % PROCESSES);
-  workers.push(...(await Promise.all(Array.from({ length: PROCESSES }, () => startWorker(bundle())))));
-  const all = <T>(what: string, payload?: (p: number) => unknown): Promise<T[]> => {
-    return Promise.all(workers.map((worker, p) => worker.request<T>(what, payload?.(p))));
+  const holds = await Promise.all(named.map(({ kind, name, mine }) => kind.make(mine.client, name).lock()));
+  const waiting = named
+    .slice(0, CONTENDED)
+    .map(({ kind, name, next }) => waitFor(kind.rival.make(next.client, name)));
+  const events = (...wanted: string[]) =>
+    members.flatMap((each) => each.events.filter(({ name }) => wanted.includes(name)));
+  const areRenewed = () => {
+    const times = new Map(named.map(({ name }) => [name, 0]));
+    for (const { payload } of events("renewed"))
+      times.set(String(payload.lockName), (times.get(String(payload.lockName)) ?? 0) + 1);
+    return Math.min(...times.values()) >= RENEWALS;
   };
-  const ports = cluster.nodes.map(({ port }) => port);
-  await all("start", () => ({ ports, watchdogTimeout: WATCHDOG }));
-  const begun = performance.now();
-  await all("take", shareOf);
-  const took = performance.now() - begun;
-  await all("want", (p) => shareOf(p + 1).slice(0, CONTENDED));
-
-  const count = (figures: Figures[], of: "held" | "granted" | "waiting") => {
-    return figures.reduce((sum, each) => sum + each[of], 0);
-  };
-  const figures = await until(
-    "all are renewed",
-    async () => {
-      const seen = await all<Figures>("figures");
-      return seen.every(({ leastRenewed }) => leastRenewed >= RENEWALS) && seen;
-    },
-    { timeout: 20_000, every: 100 },
-  );
-  if (!figures) throw new Error("no figures");
-  expect(figures.flatMap(({ troubles }) => troubles)).toEqual([]);
-  expect([count(figures, "held"), count(figures, "granted")]).toEqual([LOCKS, 0]);
-  expect(count(figures, "waiting")).toBe(PROCESSES * CONTENDED);
-  const keys = await keysOnServers();
-  expect(named.filter(({ name }) => !keys.includes(name))).toEqual([]);
+  await until("all are renewed", areRenewed, { timeout: 20_000, every: 100 });
+  expect(holds.filter((hold) => !hold.isHeld)).toEqual([]);
+  expect(waiting.filter(({ grantedAt }) => grantedAt !== undefined)).toEqual([]);
+  const keys = new Set(await keysOnServers());
+  expect(named.filter(({ name }) => !keys.has(name))).toEqual([]);
   const perMaster = await Promise.all(cluster.nodes.map((node) => node.call("DBSIZE")));
   expect(Math.min(...perMaster.map(Number))).toBeGreaterThan(LOCKS / 6);
 
-  const handing = performance.now();
-  await all("giveBack");
-  const granted = async () => count(await all<Figures>("figures"), "granted") === PROCESSES * CONTENDED;
-  await until("all are handed over", granted, { timeout: 10_000, every: 20 });
-  const handed = performance.now() - handing;
-  const last = await all<Figures>("figures");
-  expect(last.flatMap(({ troubles }) => troubles)).toEqual([]);
-  await all("close");
+  await Promise.all(holds.map((hold) => hold.unlock()));
+  await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
+  expect(events("lost", "error", "suspended")).toEqual([]);
+  await crew.close();
   const left = await keysOnServers();
   expect(left.filter((key) => !isMarker(key) && !key.startsWith("redisson_lock_token:"))).toEqual([]);
-  console.log(
-    `${LOCKS} locks, ${PROCESSES} processes: taken in ${Math.round(took)} ms, each renewed at least ${Math.min(...figures.map(({ leastRenewed }) => leastRenewed))} times, ` +
-      `given back and ${PROCESSES * CONTENDED} handed over in ${Math.round(handed)} ms, none lost`,
-  );
 });
 
 test.each(STYLES.map((style) => [style("n"), style] as const))(

@@ -8,6 +8,7 @@ import { CALM, makeHasty } from "./sentinel-haste.js";
 failOnUnhandledRejections();
 
 const FAR = 60_000;
+const NAMES = ["desks", "spaces", "start"];
 
 /** Resolves when the client has told that many times that a call waits. */
 function untilWaiting(client: LockClient, times: number): Promise<void> {
@@ -51,54 +52,52 @@ async function scene(client: LockClient, other: LockClient) {
 
 const options: LockClientOptions = { ...UNHURRIED, watchdogTimeout: 30_000 };
 
-test("Sentinel: a master that is killed", async () => {
-  const all = await startSentinel({ downAfter: CALM });
-  const [client, other] = [new LockClient(all.connect(), options), new LockClient(all.connect(), options)];
+const makers = {
+  "a master that Sentinel replaces when it is killed": async () => {
+    const all = await startSentinel({ downAfter: CALM });
+    const fail = async (client: LockClient) => {
+      const master = await all.master();
+      await until("a replica has all that came before", async () => {
+        const connection = master.connect();
+        await connection.incr("mark");
+        return (await connection.wait(1, 1_000)) >= 1;
+      });
+      await makeHasty(all);
+      await all.killMaster();
+      await until(
+        "the client is at the new master",
+        async () => (await client.getLock("any").isLocked()) === false,
+      );
+    };
+    return { servers: all, fail };
+  },
+  "masters of a cluster that hand over": async () => {
+    const cluster = await startCluster({ masters: 3, replicas: 1 });
+    const fail = async () => {
+      for (const key of NAMES) {
+        const isOfTheFirst = cluster.nodes.indexOf(await cluster.masterFor(key)) < 3;
+        if (isOfTheFirst) await politeFailover(cluster, key);
+      }
+    };
+    return { servers: cluster, fail };
+  },
+};
+
+test.each(Object.entries(makers))("permits and a latch, held and awaited, outlive %s", async (_, make) => {
+  const { servers, fail } = await make();
+  const [client, other] = [
+    new LockClient(servers.connect(), options),
+    new LockClient(servers.connect(), options),
+  ];
   try {
     const lost: unknown[] = [];
     client.on("lost", (event) => lost.push(event));
     const { end } = await scene(client, other);
-    const master = await all.master();
-    await until("a replica has all that came before", async () => {
-      const connection = master.connect();
-      await connection.incr("mark");
-      return (await connection.wait(1, 1_000)) >= 1;
-    });
-    await makeHasty(all);
-    await all.killMaster();
-    await until("the client is at the new master", () =>
-      client
-        .getLock("any")
-        .isLocked()
-        .then(
-          () => true,
-          () => false,
-        ),
-    );
+    await fail(client);
     await end();
     expect(lost).toEqual([]);
   } finally {
     await Promise.all([client, other].map((each) => each.close({ timeout: 0 })));
-    await all.stop();
-  }
-});
-
-test("Cluster: a slot's master hands over", async () => {
-  const cluster = await startCluster({ masters: 3, replicas: 1 });
-  const [client, other] = [
-    new LockClient(cluster.connect(), options),
-    new LockClient(cluster.connect(), options),
-  ];
-  try {
-    const { end } = await scene(client, other);
-    for (const key of ["desks", "spaces", "start"]) {
-      const before = await cluster.masterFor(key);
-      const isOfTheFirst = cluster.nodes.indexOf(before) < 3;
-      if (isOfTheFirst) await politeFailover(cluster, key);
-    }
-    await end();
-  } finally {
-    await Promise.all([client, other].map((each) => each.close({ timeout: 0 })));
-    await cluster.stop();
+    await servers.stop();
   }
 });
