@@ -1,144 +1,143 @@
-/** Fencing tokens: one for each outermost grant, always higher than all before, exact at any size. */
-import { expect, test } from "vitest";
-import type { FencedHold, FencedLock } from "../../src/index.js";
-import { bundledWorker } from "../faults/build-worker.js";
-import { SOON, Stage, soon, useStage, watch } from "../faults/harness.js";
-import { startWorker, until } from "../support/index.js";
-import { keysOf, Scene } from "./helpers.js";
-import type { Start } from "./lock-worker.js";
+/** Contract section 4: fencing tokens: one for each outermost grant, always higher than all before, exact at any size. */
+import { expect } from "vitest";
+import { tokenCounter } from "../../src/base/names.js";
+import type { FencedLock } from "../../src/index.js";
+import { FENCED, NAME, row, type VirtualPlace, watch } from "../support/place/index.js";
 
-const stage = await useStage("standalone");
-const bundle = bundledWorker("../kinds/lock-worker.ts");
+const kinds = [FENCED];
+const COUNTER = tokenCounter(NAME);
 
-const fenced = (scene: Scene, i = 0): FencedLock => scene.client(i).getFencedLock(scene.name);
+const locks = ({ lock, twin }: VirtualPlace) => [lock, twin] as unknown as [FencedLock, FencedLock];
 
-/** The last token of the server's counter. */
-async function drawn(scene: Scene): Promise<bigint> {
-  const state = await scene.state(keysOf.counter(scene.name));
-  expect(state).toMatchObject({ type: "string", ttl: -1 });
-  return BigInt(state.value as string);
-}
-
-/** Takes the lock and gives it back; its token must be that of the counter. */
-async function draw(scene: Scene, i = 0): Promise<bigint> {
-  const hold = await fenced(scene, i).lock();
-  const { token } = hold;
-  expect(typeof token).toBe("bigint");
-  expect(token).toBe(await drawn(scene));
+/** Takes the lock and gives it back. */
+async function draw(lock: FencedLock): Promise<bigint> {
+  const hold = await lock.lock();
   await hold.unlock();
-  return token;
+  return hold.token;
 }
 
 function expectRising(tokens: readonly bigint[]): void {
-  const sorted = [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
-  expect(tokens).toEqual(sorted);
+  expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1)));
 }
 
-test("waiters draw their tokens in the order in which they are granted", async () => {
-  await using scene = await Scene.of(stage, {}, {});
-  const tokens: bigint[] = [];
-  const calls = Array.from({ length: 20 }, (_, n) =>
-    fenced(scene, n % 2).run(({ token }) => void tokens.push(token)),
-  );
-  await Promise.all(calls);
-  expect(tokens).toHaveLength(20);
-  expectRising(tokens);
-});
+row(
+  "waiters of several processes draw their tokens in the order in which they are granted [§4 fenced]",
+  { kinds },
+  async (place) => {
+    const tokens: bigint[] = [];
+    for (let n = 0; n < 20; n++)
+      void watch((locks(place)[n % 2] as FencedLock).run(({ token }) => void tokens.push(token)));
+    await place.pass(2_000);
+    expect(tokens).toHaveLength(20);
+    expectRising(tokens);
+  },
+);
 
-test("a nested hold has the token of the outermost one, in all forms, and draws none", async () => {
-  await using scene = await Scene.of(stage, {});
-  const lock = fenced(scene);
-  await scene.client(0).scope(async () => {
-    const outer = await lock.lock();
-    const inner = await lock.lock({ lease: 60_000 });
-    const tried = (await lock.tryLock()) as FencedHold;
-    expect(inner.token).toBe(outer.token);
-    expect(tried.token).toBe(outer.token);
-    await lock.run((hold) => expect(hold.token).toBe(outer.token));
-    await outer.unlock();
-    expect((await lock.lock()).token).toBe(outer.token);
-    expect(await drawn(scene)).toBe(outer.token);
-    for (const _ of [1, 2, 3]) await lock.unlock();
-    const next = await lock.lock();
-    expect(next.token).toBeGreaterThan(outer.token);
-    await lock.unlock();
-  });
-});
+row(
+  "a nested hold has the token of the outermost one in all forms, which stays when that one ends [§4 fenced]",
+  { kinds },
+  async (place) => {
+    const [lock] = locks(place);
+    await place.client.scope(async () => {
+      const outer = await lock.lock();
+      const tokens = [(await lock.lock({ lease: 60_000 })).token, (await lock.tryLock())?.token];
+      await lock.run((hold) => tokens.push(hold.token));
+      await outer.unlock();
+      tokens.push((await lock.lock()).token);
+      expect(tokens).toEqual(tokens.map(() => outer.token));
+      for (const _ of [1, 2, 3]) await lock.unlock();
+      expect(await draw(lock)).toBe(outer.token + 1n);
+    });
+  },
+);
 
-test("tokens rise over a client's end, and over the death of a process", async () => {
-  await using scene = await Scene.of(stage, {}, {});
-  const tokens = [await draw(scene)];
-  await scene.client(0).close();
-  tokens.push(await draw(scene, 1));
-  const worker = await startWorker(bundle());
-  const start: Start = {
-    port: stage.server.port,
-    name: scene.name,
-    side: "fenced",
-    options: { watchdogTimeout: 3_000 },
-  };
-  await worker.request("start", start);
-  await worker.request("take", { id: "it" });
-  tokens.push(await drawn(scene));
-  await worker.kill();
-  tokens.push(await draw(scene, 1));
-  expectRising(tokens);
-});
+row(
+  "tokens rise over a lease that ends, a lock that is forced, a client that is closed, and a server that forgot all [§4 fenced]",
+  { kinds, client: { watchdogTimeout: 3_000 } },
+  async (place) => {
+    const { b, party, kind, pass, view, server } = place;
+    const [lock, theirs] = locks(place);
+    const tokens = [await draw(lock), (await theirs.lock()).token];
+    await b.cut();
+    await pass(3_100);
+    tokens.push((await lock.lock()).token);
+    await lock.forceUnlock();
+    const third = party();
+    const short = kind.make(third.clients, NAME) as unknown as FencedLock;
+    tokens.push((await short.lock()).token);
+    await third.close({ timeout: 0 });
+    tokens.push(await draw(lock));
+    await view.wipe();
+    server.delete(COUNTER);
+    await pass(10);
+    tokens.push(await draw(lock), await draw(lock));
+    expectRising(tokens);
+    await b.mend();
+    await pass(5_000);
+  },
+);
 
-test("tokens rise over a server that has forgotten everything", async () => {
-  await using own = await Stage.start(["standalone"]);
-  await using scene = await Scene.of(own, {});
-  const tokens = [await draw(scene), await draw(scene)];
-  await own.server.call("FLUSHALL");
-  tokens.push(await draw(scene), await draw(scene));
-  const lost = await fenced(scene).lock();
-  tokens.push(lost.token);
-  await own.server.restart();
-  await until("it is taken again", async () => (await fenced(scene).tryLock())?.unlock().then(() => true), {
-    timeout: SOON,
-  });
-  tokens.push(await draw(scene));
-  expectRising(tokens);
-  await expect(lost.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-});
-
-for (const before of ["9007199254740992", "9223372036854775800"]) {
-  test(`tokens are exact beyond what a number can tell: after ${before}`, async () => {
-    await using scene = await Scene.of(stage, {});
-    await scene.call("SET", keysOf.counter(scene.name), before);
-    const hold = await fenced(scene).lock();
-    expect(hold.token).toBe(BigInt(before) + 1n);
-    expect(await drawn(scene)).toBe(hold.token);
-    const inner = await fenced(scene).lock({ owner: hold });
-    expect(inner.token).toBe(hold.token);
+row("tokens are exact beyond what a number can tell [§4 fenced]", { kinds }, async (place) => {
+  const [lock] = locks(place);
+  for (const before of [9_007_199_254_740_992n, 9_223_372_036_854_775_800n]) {
+    place.server.execute(["SET", COUNTER, String(before)]);
+    const hold = await lock.lock();
+    const inner = await lock.lock({ owner: hold });
+    expect([hold.token, inner.token]).toEqual([before + 1n, before + 1n]);
     await inner.unlock();
     await hold.unlock();
-    expect(await draw(scene)).toBe(BigInt(before) + 2n);
-  });
-}
-
-test("a grant whose reply is lost draws one token, and that is the hold's", async () => {
-  await using scene = await Scene.of(stage, {});
-  const before = await draw(scene);
-  await scene.call("SET", keysOf.counter(scene.name), String(before + 1_000_000_000_000n));
-  for (let n = 1n; n <= 5n; n++) {
-    const cut = scene.bed(0).proxy.cutReplyOf(scene.own);
-    const hold = await soon(watch(fenced(scene).lock()));
-    expect(cut.hits).toBe(1);
-    expect(hold.token).toBe(before + 1_000_000_000_000n + n);
-    expect(await drawn(scene)).toBe(hold.token);
-    expect((await scene.state()).value).toEqual({ [hold.ownerId]: "1" });
-    await hold.unlock();
+    expect(await draw(lock)).toBe(before + 2n);
   }
-  await scene.expectNothingLeft();
 });
 
-test("a call that is given up draws a token at most, and later ones are higher", async () => {
-  await using scene = await Scene.of(stage, {}, {});
-  const hold = await fenced(scene).lock();
-  await expect(fenced(scene, 1).lock({ wait: 2_500 })).rejects.toMatchObject({ code: "WAIT_TIMEOUT" });
-  expect(await fenced(scene, 1).tryLock()).toBeNull();
-  expect(await drawn(scene)).toBe(hold.token);
-  await hold.unlock();
-  expect(await draw(scene, 1)).toBeGreaterThan(hold.token);
-});
+row(
+  "a grant whose reply is lost draws one token, and calls that are refused draw none [§4 fenced] [§2 counts-once]",
+  { kinds },
+  async (place) => {
+    const { a, server, settle, pass } = place;
+    const [lock, theirs] = locks(place);
+    const before = await draw(lock);
+    a.keep("replies");
+    const call = watch(lock.lock());
+    await settle();
+    await a.reconnect();
+    expect(call.value?.token).toBe(before + 1n);
+    const late = watch(theirs.lock({ wait: 2_500 }));
+    expect(await theirs.tryLock()).toBeNull();
+    await pass(2_500);
+    expect(late.outcome).toBe("WAIT_TIMEOUT");
+    expect(server.execute(["GET", COUNTER])).toBe(String(before + 1n));
+    await call.value?.unlock();
+    expect(await draw(theirs)).toBeGreaterThan(before + 1n);
+  },
+);
+
+row(
+  "fenced locks of the names a and {a} are two, and their tokens come from one counter [§4 fenced] [§7 wire]",
+  { kinds },
+  async (place) => {
+    const [bare] = locks(place);
+    const braced = place.client.getFencedLock(`{${NAME}}`);
+    const one = await bare.lock();
+    const two = await braced.lock();
+    expect([one.isHeld, two.isHeld, two.token]).toEqual([true, true, one.token + 1n]);
+    await one.unlock();
+    expect(await draw(bare)).toBe(two.token + 1n);
+    await two.unlock();
+  },
+);
+
+row(
+  "permits of the names a and {a} are two numbers with one set of leases [§5 permits] [§7 wire]",
+  { kinds },
+  async ({ client, server }) => {
+    const [bare, braced] = ["places", "{places}"].map((name) => client.getPermitExpirableSemaphore(name));
+    await bare?.trySetPermits(2);
+    await braced?.trySetPermits(3);
+    const permit = await bare?.acquire({ lease: 60_000 });
+    expect([await bare?.availablePermits(), await braced?.availablePermits()]).toEqual([1, 3]);
+    expect(await braced?.acquiredPermits()).toBe(1);
+    expect(permit).toBeDefined();
+    for (const name of server.names()) server.delete(name);
+  },
+);

@@ -9,19 +9,17 @@ import {
   waitingWriters,
 } from "../../src/base/names.js";
 import type { Lock, LockClientOptions } from "../../src/index.js";
-import { isMarker } from "../contract/wire.js";
 import { NamedBeds } from "../faults/beds.js";
 import { type Bed, SOON, type Stage } from "../faults/harness.js";
 import { until } from "../support/index.js";
+import { isMarker } from "../support/key-state.js";
 
 /** The names of a lock's keys. */
-export const keysOf: Readonly<
-  Record<"alive" | "counter" | "queue" | "timeouts" | "writers", (name: string) => string>
-> & { readonly hold: typeof readHold } = {
+export const keysOf: Readonly<Record<"alive" | "timeouts" | "writers", (name: string) => string>> & {
+  readonly hold: typeof readHold;
+} = {
   alive: fairAlive,
-  counter: tokenCounter,
   hold: readHold,
-  queue: fairQueue,
   timeouts: fairTimeouts,
   writers: waitingWriters,
 };
@@ -91,21 +89,6 @@ export class Scene extends NamedBeds {
       if (!isMarker(key)) continue;
       expect(ttl, key).toBeGreaterThan(0);
       expect(ttl, key).toBeLessThanOrEqual(60_000);
-    }
-  }
-}
-
-/** Counts how many visits there are at the same time, at most. */
-export class Room {
-  inside = 0;
-  most = 0;
-
-  async visit(stay: () => Promise<unknown> | unknown): Promise<void> {
-    this.most = Math.max(this.most, ++this.inside);
-    try {
-      await stay();
-    } finally {
-      this.inside--;
     }
   }
 }

@@ -5,7 +5,7 @@ import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions }
 export interface Start {
   readonly port: number;
   readonly name: string;
-  readonly side: "fair" | "fenced" | "read" | "write";
+  readonly side: "fair" | "read" | "write";
   readonly options?: LockClientOptions;
 }
 
@@ -28,7 +28,6 @@ const holds = new Map<string, Hold>();
 
 function lockOf({ name, side }: Start, by: LockClient): Lock {
   if (side === "fair") return by.getFairLock(name);
-  if (side === "fenced") return by.getFencedLock(name);
   const both = by.getReadWriteLock(name);
   return side === "read" ? both.readLock() : both.writeLock();
 }
@@ -57,10 +56,6 @@ export const handlers: Record<string, (payload: never, emit: Emit) => Promise<un
     lock = lockOf(start, client);
   },
   take,
-  /** Takes the lock, adds `id` to the list `log` on the server, and gives the lock back. */
-  visit: async ({ id, log }: { id: string; log: string }) => {
-    await theLock().run(() => redis?.rpush(log, id));
-  },
   unlock: async (id: string) => {
     try {
       await holds.get(id)?.unlock();

@@ -1,0 +1,433 @@
+/** Contract section 4: both sides of a read-write lock: who goes first, and what late answers and lost ones change. */
+import { expect } from "vitest";
+import { readHold } from "../../src/base/names.js";
+import type { Hold, Lock } from "../../src/index.js";
+import {
+  failure,
+  NAME,
+  type Party,
+  READ,
+  row,
+  type VirtualPlace,
+  type Watched,
+  watch,
+} from "../support/place/index.js";
+
+const kinds = [READ];
+const client = { pollCap: 600_000, commandTimeout: 30_000, watchdogTimeout: 900_000 };
+
+const sidesOf = (party: Party, preferWriters = true): { read: Lock; write: Lock } => {
+  const both = party.client.getReadWriteLock(NAME, { preferWriters });
+  return { read: both.readLock(), write: both.writeLock() };
+};
+
+interface Sides {
+  readonly read: Lock;
+  readonly write: Lock;
+  readonly theirRead: Lock;
+  readonly theirWrite: Lock;
+}
+
+const withSides = (body: (place: VirtualPlace & Sides) => Promise<unknown>) => (place: VirtualPlace) => {
+  const [here, there] = [sidesOf(place.a), sidesOf(place.b)];
+  return body({ ...place, ...here, theirRead: there.read, theirWrite: there.write });
+};
+
+const states = (calls: readonly Watched[]) => calls.map(({ state }) => state);
+
+async function unlockAll(holds: readonly (Hold | null | undefined)[]): Promise<void> {
+  for (const hold of holds) await hold?.unlock();
+}
+
+row(
+  "twenty readers that come again and again cannot keep a writer out [§4 prefer-writers] [F35]",
+  { kinds },
+  withSides(async ({ read, theirRead, server, party, pass }) => {
+    const { write } = sidesOf(party());
+    const section = () => new Promise<void>((done) => void server.clock.after(50, done));
+    let isOver = false;
+    const loop = async (i: number) => {
+      while (!isOver) await (i % 2 ? read : theirRead).run(section);
+    };
+    const readers: Promise<void>[] = [];
+    for (let i = 0; i < 20; i++) {
+      readers.push(loop(i));
+      await pass(2.5);
+    }
+    for (let round = 0; round < 4; round++) {
+      const writer = watch(write.lock());
+      await pass(55);
+      expect(writer.value?.isHeld).toBe(true);
+      await writer.value?.unlock();
+      await pass(120);
+    }
+    isOver = true;
+    await pass(200);
+    await Promise.all(readers);
+  }),
+);
+
+row(
+  "while a writer waits only those who read already get in, and with preferWriters: false every reader does [§4 prefer-writers]",
+  { kinds, client },
+  withSides(async ({ client: mine, read, theirRead, theirWrite, party, pass, settle, b }) => {
+    const third = party();
+    await mine.scope(async () => {
+      const reading = await read.lock();
+      expect(await theirWrite.tryLock()).toBeNull();
+      const before = await theirRead.tryLock();
+      expect(before?.isHeld).toBe(true);
+      await before?.unlock();
+      const writer = watch(theirWrite.lock());
+      await settle();
+      const late = watch(sidesOf(third).read.tryLock(2_500));
+      await pass(2_500);
+      expect([await theirRead.tryLock(), late.outcome]).toEqual([null, null]);
+      const bold = await sidesOf(third, false).read.tryLock();
+      const again = await read.lock({ wait: 0 });
+      await read.run(() => read.run(() => {}));
+      expect([bold?.isHeld, again.isHeld, writer.state]).toEqual([true, true, "pending"]);
+      await unlockAll([bold, again, reading]);
+      await settle();
+      await writer.value?.unlock();
+      const second = await read.lock();
+      const modest = watch(sidesOf(b, false).write.lock());
+      await settle();
+      const beside = await sidesOf(third).read.tryLock();
+      expect([beside?.isHeld, modest.state]).toEqual([true, "pending"]);
+      await unlockAll([second, beside]);
+      await settle();
+      await unlockAll([modest.value]);
+      expect(modest.state).toBe("resolved");
+    });
+  }),
+);
+
+for (const way of ["is aborted", "times out", "is ended by the close of its client"] as const) {
+  row(
+    `a waiting writer that ${way} lets the waiting readers in at once, also when its last try is unanswered [§4 prefer-writers] [§2 nothing-left]`,
+    { kinds, client },
+    withSides(async ({ read, theirRead, party, pass, settle }) => {
+      for (const isUnanswered of [false, true]) {
+        const other = party();
+        const reading = await read.lock();
+        const controller = new AbortController();
+        const options = way === "times out" ? { wait: 5_500 } : { signal: controller.signal };
+        if (isUnanswered) other.keep("replies");
+        const writer = watch(sidesOf(other).write.lock(options));
+        await settle();
+        const readers = [watch(theirRead.lock()), watch(theirRead.lock())];
+        await settle();
+        expect(states(readers)).toEqual(["pending", "pending"]);
+        if (way === "is aborted") controller.abort(new Error("enough"));
+        if (way === "times out") await pass(5_500);
+        const closed = way === "is ended by the close of its client" ? other.close() : undefined;
+        await settle();
+        expect(writer.state).toBe("rejected");
+        await other.letGo();
+        await pass(100);
+        await closed;
+        expect(states(readers)).toEqual(["resolved", "resolved"]);
+        await unlockAll([reading, ...readers.map(({ value }) => value)]);
+      }
+    }),
+  );
+}
+
+row(
+  "of two waiting writers of two processes the first gives up, and the second keeps the readers out [§4 prefer-writers]",
+  { kinds, client },
+  withSides(async ({ read, write, theirRead, theirWrite, settle }) => {
+    const reading = await read.lock();
+    const controller = new AbortController();
+    void watch(write.lock({ signal: controller.signal }));
+    await settle();
+    const next = watch(theirWrite.lock());
+    await settle();
+    controller.abort();
+    await settle();
+    expect([await theirRead.tryLock(), await read.tryLock()]).toEqual([null, null]);
+    await reading.unlock();
+    await settle();
+    await unlockAll([next.value]);
+  }),
+);
+
+row(
+  "all writers of a process that wait go before readers that came later, whatever their turns [§4 prefer-writers] [B82]",
+  { kinds, client },
+  withSides(async ({ write, theirRead, theirWrite, party, server, settle, pass }) => {
+    const order: string[] = [];
+    const hold = await write.lock();
+    // A reader of the same process listens too, so each turn ends with a release to all.
+    const beside = watch(theirRead.run(() => {}));
+    await settle();
+    const writers = Array.from({ length: 61 }, (_, n) =>
+      watch(
+        theirWrite.run(async () => {
+          order.push(`write ${n}`);
+          if (n % 5 === 1) await new Promise<void>((done) => void server.clock.after(10, done));
+        }),
+      ),
+    );
+    await settle();
+    const reader = watch(sidesOf(party()).read.run(() => void order.push("read")));
+    await settle();
+    await hold.unlock();
+    await pass(2_000);
+    expect(order).toEqual([...Array.from({ length: 61 }, (_, n) => `write ${n}`), "read"]);
+    expect(new Set(states([beside, reader, ...writers]))).toEqual(new Set(["resolved"]));
+  }),
+);
+
+row(
+  "writers that wait for longer than they count as alive unheard of stay preferred [§4 prefer-writers] [§2 poll-cap]",
+  { kinds, client: { ...client, pollCap: 1_500 } },
+  withSides(async ({ read, theirWrite, party, pass }) => {
+    const { read: late } = sidesOf(party());
+    const reading = await read.lock();
+    const writers = [1, 2, 3].map(() => watch(theirWrite.run(() => {})));
+    for (let ms = 0; ms < 7_000; ms += 100) {
+      await pass(100);
+      expect(await late.tryLock()).toBeNull();
+    }
+    await reading.unlock();
+    await pass(100);
+    expect(states(writers)).toEqual(writers.map(() => "resolved"));
+  }),
+);
+
+row(
+  "a writer whose process stood still until its mark lapsed goes before the readers of that process all the same [§4 prefer-writers] [B50]",
+  { kinds, client: { ...client, pollCap: 100 } },
+  withSides(async ({ read, theirRead, theirWrite, server, pass, settle }) => {
+    const order: string[] = [];
+    const reading = await read.lock();
+    void watch(theirWrite.run(() => void order.push("write")));
+    await settle();
+    server.clock.moveTo(server.clock.mono() + 400);
+    const tried = theirRead.tryLock();
+    void watch(theirRead.run(() => void order.push("read")));
+    await settle();
+    expect([await tried, order]).toEqual([null, []]);
+    await reading.unlock();
+    await pass(500);
+    expect(order).toEqual(["write", "read"]);
+  }),
+);
+
+row(
+  "a writer that waits is not passed again and again by a task of its own process [§4 read-write]",
+  { kinds, client },
+  withSides(async ({ write, pass }) => {
+    let hold = await write.lock();
+    const waiting = watch(write.run(() => {}));
+    let rounds = 0;
+    for (; waiting.state === "pending" && rounds < 50; rounds++) {
+      await hold.unlock();
+      const next = watch(write.lock());
+      await pass(60);
+      hold = next.value as Hold;
+    }
+    await hold.unlock();
+    expect(rounds).toBeLessThanOrEqual(3);
+  }),
+);
+
+row(
+  "a grant or a mark that is sent again after things have changed excludes nobody [§4 prefer-writers] [§4 downgrade] [§2 counts-once]",
+  { kinds, client },
+  withSides(async ({ read, write, theirRead, theirWrite, a, settle, view }) => {
+    await (await read.lock()).unlock();
+    a.keep("replies");
+    const reader = watch(read.lock());
+    await settle();
+    const writer = watch(theirWrite.lock());
+    await settle();
+    await a.reconnect();
+    expect([reader.value?.isHeld, await view.count()]).toEqual([true, 1]);
+    await unlockAll([reader.value]);
+    await settle();
+    await unlockAll([writer.value]);
+    a.keep("requests");
+    const writing = watch(write.lock());
+    await settle();
+    await a.sendTwice();
+    const reading = await read.lock({ owner: writing.value as Hold });
+    await unlockAll([writing.value]);
+    await a.letGo();
+    const beside = await theirRead.tryLock();
+    expect(beside?.isHeld).toBe(true);
+    await unlockAll([beside, reading]);
+  }),
+);
+
+row(
+  "a reader whose grant was not heard of does not stand behind a writer of its process, which waits for it [§2 counts-once]",
+  { kinds, client: { ...client, commandTimeout: 3_000 } },
+  withSides(async ({ write, theirRead, theirWrite, b, settle, pass }) => {
+    const hold = await write.lock();
+    const reader = watch(theirRead.lock());
+    await settle();
+    b.keep("replies");
+    await hold.unlock();
+    await settle();
+    await b.cut();
+    const writers = [watch(theirWrite.lock()), watch(theirWrite.lock())];
+    await pass(3_000);
+    expect(writers[0]?.outcome).toBe("UNAVAILABLE");
+    await b.mend();
+    await b.letGo();
+    await pass(1_000);
+    await unlockAll([reader.value]);
+    await pass(1_000);
+    expect([reader.state, writers[1]?.state]).toEqual(["resolved", "resolved"]);
+    await unlockAll([writers[1]?.value]);
+  }),
+);
+
+for (const first of ["read", "write"] as const) {
+  row(
+    `a scope that waits for both sides, the ${first} side first, gets both, or without preference is refused one [§4 upgrade-refused] [§4 downgrade]`,
+    { kinds, client },
+    withSides(async ({ client: mine, a, theirWrite, settle, pass }) => {
+      for (const preferWriters of [true, false]) {
+        const hold = await theirWrite.lock();
+        const sides = sidesOf(a, preferWriters);
+        await mine.scope(async () => {
+          const calls = [watch(sides[first].lock())];
+          await settle();
+          calls.push(watch(sides[first === "read" ? "write" : "read"].lock()));
+          await settle();
+          await hold.unlock();
+          await pass(100);
+          const outcomes = calls.map(({ state, outcome }) => (state === "resolved" ? state : outcome));
+          if (preferWriters) expect(outcomes).toEqual(["resolved", "resolved"]);
+          else for (const outcome of outcomes) expect(["resolved", "UPGRADE_REFUSED"]).toContain(outcome);
+          expect(outcomes).toContain("resolved");
+          await unlockAll(calls.map(({ value }) => value));
+        });
+        await settle();
+      }
+    }),
+  );
+}
+
+row(
+  "a release that comes while the answer to a try is on its way wakes the try's call, though its channel is known [§2 woken-by-message] [B19]",
+  { kinds, client },
+  withSides(async ({ write, theirRead, theirWrite, b, settle, pass }) => {
+    const hold = await write.lock();
+    const reader = watch(theirRead.run(() => {}));
+    await settle();
+    // The refusal of the writer arrives after the message of the release, which comes on another connection.
+    b.keep("replies");
+    const writer = watch(theirWrite.run(() => {}));
+    await settle();
+    await hold.unlock();
+    await settle();
+    await b.letGo();
+    await pass(100);
+    expect(states([reader, writer])).toEqual(["resolved", "resolved"]);
+  }),
+);
+
+for (const forced of [["read"], ["write"], ["write", "read"]] as const) {
+  row(
+    `who holds both sides and is forced from the ${forced.join(" and the ")} side learns it by the unlock of that [§2 force-unlock] [§6 reasons]${forced.length > 1 ? " [B13]" : ""}`,
+    { kinds, client },
+    withSides(async ({ read, write, theirRead, theirWrite }) => {
+      const writing = await write.lock();
+      const holds = { write: writing, read: await read.lock({ owner: writing }) };
+      for (const side of forced)
+        expect(await (side === "read" ? theirRead : theirWrite).forceUnlock()).toBe(true);
+      for (const side of ["write", "read"] as const) {
+        const isForced = (forced as readonly string[]).includes(side);
+        if (isForced)
+          expect(await failure(holds[side].unlock())).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
+        else expect(holds[side].isHeld).toBe(true);
+      }
+      for (const side of ["write", "read"] as const)
+        if (!(forced as readonly string[]).includes(side)) await holds[side].unlock();
+    }),
+  );
+}
+
+row(
+  "a writer whose read side was forced away gets a new hold by its next nested call [§2 force-unlock]",
+  { kinds, client },
+  withSides(async ({ read, write, theirRead }) => {
+    const writing = await write.lock();
+    const reading = await read.lock({ owner: writing });
+    expect(await theirRead.forceUnlock()).toBe(true);
+    const again = await read.lock({ owner: writing });
+    expect([reading, again, writing].map(({ isHeld }) => isHeld)).toEqual([false, true, true]);
+    await unlockAll([again, writing]);
+  }),
+);
+
+row(
+  "a write that was called while its owner wrote re-enters, though a read is granted and the write given back before it [§4 downgrade] [B86]",
+  { kinds, client },
+  withSides(({ client: mine, read, write }) =>
+    mine.scope(async () => {
+      const writing = await write.lock();
+      const calls = [read.lock(), write.lock()];
+      const unlocking = writing.unlock();
+      const holds = await Promise.all(calls);
+      await unlocking;
+      expect([...holds.map(({ isHeld }) => isHeld), await read.getHoldCount()]).toEqual([true, true, 1]);
+      await unlockAll(holds);
+    }),
+  ),
+);
+
+row(
+  "a reader whose lease is gone in Redis is told so by the next renewal, and the only one that nobody took it [§4 reader-leases] [§2 loss-noticed]",
+  { kinds, client: { watchdogTimeout: 4_500 } },
+  withSides(async ({ read, a, server, pass }) => {
+    a.listen("lost");
+    for (const isAlone of [false, true]) {
+      const lost = await read.lock();
+      const other = isAlone ? undefined : await read.lock();
+      server.delete(readHold(NAME, lost.ownerId, 1));
+      expect(await read.isHeldByCurrentOwner({ owner: lost })).toBe(false);
+      await pass(2_000);
+      expect([lost.isHeld, other?.isHeld ?? true]).toEqual([false, true]);
+      const { ownerId } = lost;
+      expect(a.heard("lost").at(-1)).toMatchObject({ lockName: NAME, kind: "readwrite", ownerId });
+      expect(await failure(lost.unlock())).toMatchObject({
+        code: "LOCK_LOST",
+        reason: isAlone ? "expired" : expect.any(String),
+      });
+      await other?.unlock();
+    }
+  }),
+);
+
+row(
+  "a downgrade costs one command for each of its steps [§4 downgrade] [§2 one-round-trip]",
+  { kinds, client },
+  withSides(({ client: mine, read, write, server }) =>
+    mine.scope(async () => {
+      for (const side of [read, write]) await (await side.lock()).unlock();
+      server.took();
+      for (const step of [() => write.lock(), () => read.lock(), () => write.unlock(), () => read.unlock()]) {
+        await step();
+        expect(server.took()).toHaveLength(1);
+      }
+    }),
+  ),
+);
+
+row(
+  "a read lock whose counts say more than there is can be looked at and forced away all the same [§2 queries] [B8]",
+  { kinds, client },
+  withSides(async ({ read, write, client: mine, server }) => {
+    const reader = (i: number) => [`b0e5b1a2-0000-4000-8000-000000000000:${i}`, "99999"] as const;
+    server.give({ mode: "read", ...Object.fromEntries(Array.from({ length: 200 }, (_, i) => reader(i))) });
+    expect([await write.tryLock(), await read.isLocked()]).toEqual([null, true]);
+    expect(await mine.inspect(NAME)).not.toBeNull();
+    expect([await read.forceUnlock(), server.hash()]).toEqual([true, {}]);
+  }),
+);

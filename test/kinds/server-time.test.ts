@@ -1,0 +1,254 @@
+/** Contract section 4 on real servers: what only the server's clock decides, beside processes that die or stand still. */
+import { expect, test } from "vitest";
+import { systemClock } from "../../src/base/clock.js";
+import { INTERNALS } from "../../src/client-options.js";
+import type { LockClientOptions } from "../../src/index.js";
+import { bundledWorker } from "../faults/build-worker.js";
+import { SOON, soon, useStage, type Watched, watch } from "../faults/harness.js";
+import { PATIENCE, SLACK, startWorker, UNHURRIED, until, type Worker } from "../support/index.js";
+import { keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
+import type { Start } from "./lock-worker.js";
+
+const stage = await useStage("standalone");
+const bundle = bundledWorker("../kinds/lock-worker.ts");
+
+const patient = { pollCap: NEVER };
+/** For tests in which a waiter dies. A process that stands still for three pollCaps counts as dead, too. */
+const pollCap = 1_000;
+/** The time after which Redisson takes a waiter for dead, far longer than the test. */
+const fairWaitTimeout = 60_000;
+/** The lease of readers, of which one dies. */
+const LEASE = 4_500;
+
+/** Starts a process with its own client of the scene's lock. */
+async function start(scene: Scene, side: Start["side"], options: LockClientOptions): Promise<Worker> {
+  const worker = await startWorker(bundle());
+  await worker.request("start", { port: stage.server.port, name: scene.name, side, options } satisfies Start);
+  return worker;
+}
+
+/** Makes calls one after the other, each when the one before is in the queue; `order` is that of their grants. */
+async function queueUp(
+  scene: Scene,
+  clients: readonly number[],
+): Promise<{ calls: Watched<void>[]; order: number[] }> {
+  const order: number[] = [];
+  const calls: Watched<void>[] = [];
+  for (const [place, i] of clients.entries()) {
+    calls.push(watch(scene.fair(i).run(() => void order.push(place))));
+    await scene.untilQueued(place + 1);
+  }
+  return { calls, order };
+}
+
+const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
+
+test("a server that stood still until all places had lapsed keeps the order, and nobody overtakes [§4 fair] [B221]", async () => {
+  const pollCap = 300;
+  await using scene = await Scene.of(
+    stage,
+    UNHURRIED,
+    { ...UNHURRIED, pollCap },
+    { ...UNHURRIED, pollCap },
+    UNHURRIED,
+  );
+  const hold = await scene.fair(0).lock();
+  const { calls, order } = await queueUp(scene, [1, 2, 1, 2]);
+  // So that the newcomer sends one command only.
+  await scene.client(3).ready();
+  await scene.fair(3).isLocked();
+  const alive = keysOf.alive(scene.name);
+  const places = (await scene.state(alive)).value as [string, number][];
+  stage.server.pause();
+  let given: Promise<void>;
+  let newcomer: Promise<unknown>;
+  try {
+    given = hold.unlock();
+    newcomer = scene.fair(3).tryLock();
+    const lapse = Math.max(...places.map(([, score]) => score)) + pollCap;
+    // The server runs on this machine's clock. What the waiters send meanwhile, it reads after the stall.
+    await until("all places have lapsed", () => Date.now() > lapse, { timeout: PATIENCE });
+  } finally {
+    stage.server.resume();
+  }
+  await given;
+  expect(await newcomer).toBeNull();
+  for (const call of calls) await soon(call);
+  expect(order).toEqual(upTo(4));
+  await scene.expectNothingLeft();
+});
+
+test("clients whose clocks are hours apart keep the order, and no clock but the server's is in the queue [§4 fair] [F32]", async () => {
+  const hour = 3_600_000;
+  const skewed = (ms: number): LockClientOptions =>
+    ({
+      ...patient,
+      fairWaitTimeout: 2_000,
+      [INTERNALS]: { clock: { ...systemClock, wall: () => Date.now() + ms } },
+    }) as LockClientOptions;
+  await using scene = await Scene.of(stage, skewed(0), skewed(hour), skewed(-hour));
+  const hold = await scene.fair(1).lock();
+  const { calls, order } = await queueUp(scene, [1, 2, 0, 2, 1, 0]);
+  for (const i of [0, 1, 2]) expect(await scene.fair(i).tryLock()).toBeNull();
+  const now = await scene.now();
+  for (const key of [keysOf.timeouts(scene.name), keysOf.alive(scene.name)]) {
+    const places = (await scene.state(key)).value as [string, number][];
+    expect(places).toHaveLength(6);
+    for (const [, score] of places) expect(Math.abs(score - now)).toBeLessThan(hour / 4);
+  }
+  await hold.unlock();
+  await Promise.all(calls.map((call) => soon(call)));
+  expect(order).toEqual(upTo(6));
+  await scene.expectNothingLeft();
+});
+
+/** Starts a process that waits in the queue, at `place`. */
+async function waitingProcess(scene: Scene, place: number): Promise<Worker> {
+  const worker = await start(scene, "fair", { pollCap, fairWaitTimeout });
+  worker.request("take", { id: "it" }).catch(() => {});
+  await scene.untilQueued(place);
+  return worker;
+}
+
+test("a head that is killed is skipped after three poll caps, not after Redisson's minutes, before 9 others [§4 fair] [F31]", async () => {
+  await using scene = await Scene.of(stage, {}, { pollCap, fairWaitTimeout }, { pollCap, fairWaitTimeout });
+  const hold = await scene.fair(0).lock();
+  const worker = await waitingProcess(scene, 1);
+  let first: number | undefined;
+  const visit = (): void => {
+    first ??= performance.now();
+  };
+  const behind = Array.from({ length: 9 }, (_, n) => watch(scene.fair(1 + (n % 2)).run(visit)));
+  await scene.untilQueued(10);
+  await worker.kill();
+  const killed = performance.now();
+  await hold.unlock();
+  for (const call of behind) await soon(call, 2 * SOON);
+  const waited = (first ?? Number.POSITIVE_INFINITY) - killed;
+  expect(waited).toBeLessThan(3 * pollCap + SLACK);
+  await scene.expectNothingLeft();
+});
+
+test("a paused head keeps its turn until three poll caps are over, and after that has to queue again [§4 fair]", async () => {
+  await using scene = await Scene.of(stage, {}, { pollCap, fairWaitTimeout });
+  const hold = await scene.fair(0).lock();
+  await using worker = await waitingProcess(scene, 1);
+  const granted = worker.next("granted");
+  const behind = watch(scene.fair(1).lock());
+  await scene.untilQueued(2);
+  worker.pause();
+  const [head] = await scene.queue();
+  const words = ((await scene.state(keysOf.alive(scene.name))).value ?? []) as [string, number][];
+  const [, over] = words.find(([waiter]) => waiter === head) ?? [];
+  await hold.unlock();
+  const next = await soon(behind);
+  // Only the server can tell how old the head's last sign of life was.
+  expect(await scene.now()).toBeGreaterThanOrEqual(over ?? Number.POSITIVE_INFINITY);
+  worker.resume();
+  await scene.untilQueued(1);
+  await next.unlock();
+  await granted;
+  expect(await worker.request("unlock", "it")).toBe("unlocked");
+  await scene.expectNothingLeft();
+});
+
+test("one of twenty readers is killed: it lapses within its lease, and the writer gets in when the live ones leave [§4 reader-leases] [F34]", async () => {
+  await using scene = await Scene.of(
+    stage,
+    { watchdogTimeout: LEASE },
+    { watchdogTimeout: LEASE },
+    { pollCap: NEVER },
+  );
+  const live = await Promise.all(Array.from({ length: 19 }, (_, i) => scene.read(i % 2).lock()));
+  const worker = await start(scene, "read", { watchdogTimeout: LEASE });
+  const ownerId = await worker.request<string>("take", { id: "it" });
+  const writer = await scene.parked(2, () => scene.write(2).lock());
+  const key = keysOf.hold(scene.name, ownerId, 1);
+  expect(await scene.ttl(key)).toBeGreaterThan(0);
+  let renewals = 0;
+  scene.client(0).on("renewed", () => renewals++);
+  await worker.kill();
+  const killed = performance.now();
+  await until("the dead one has lapsed", async () => (await scene.ttl(key)) === -2, {
+    timeout: SOON,
+  });
+  expect(performance.now() - killed).toBeLessThan(LEASE + SLACK);
+  // Until each of the ten was renewed once more after the end of that lease.
+  const enough = Math.max(5 * 10, renewals + 2 * 10);
+  await until("the others have been renewed for longer than a lease", () => renewals >= enough, {
+    timeout: SOON,
+  });
+  expect(await scene.ttl(key)).toBe(-2);
+  expect(live.every(({ isHeld }) => isHeld)).toBe(true);
+  await scene.expectStillWaiting(writer);
+  await unlockAll(live);
+  await (await soon(writer)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("a reader that dies while it waits keeps nobody out [§4 read-write]", async () => {
+  await using scene = await Scene.of(stage, {}, { pollCap: NEVER });
+  const write = await scene.write(0).lock();
+  await using worker = await startWorker(bundle());
+  await worker.request("start", {
+    port: scene.bed(0).proxy.port,
+    name: scene.name,
+    side: "read",
+    options: { pollCap: NEVER },
+  } satisfies Start);
+  const before = scene.asked(0);
+  const call = worker.request("take", { id: "it" }).catch(() => {});
+  await until("it waits", () => scene.asked(0) >= before + 2);
+  const writer = await scene.parked(1, () => scene.write(1).lock());
+  await worker.kill();
+  await call;
+  await write.unlock();
+  await (await soon(writer)).unlock();
+  await scene.expectNothingLeft();
+});
+
+test("a writer whose process stands still counts as dead after three poll caps; awake, it goes first again [§4 prefer-writers]", async () => {
+  const pollCap = 300;
+  await using scene = await Scene.of(stage, {});
+  await using worker = await start(scene, "write", { pollCap });
+  const { name } = scene;
+  const isMarked = async () => (await scene.state(keysOf.writers(name))).type === "zset";
+  const reading = await scene.read(0).lock();
+  const writer = watch(worker.request("take", { id: "it" }));
+  await until("it is marked", isMarked);
+  worker.pause();
+  const beside = await scene.read(0).lock({ wait: SOON });
+  worker.resume();
+  await until("it is marked again", isMarked);
+  // The writer's process may stand still again before the reader's try, so the try is repeated.
+  await until("it keeps readers out again", async () => {
+    const tried = await scene.read(0).tryLock();
+    await tried?.unlock();
+    return tried === null;
+  });
+  await unlockAll([reading, beside]);
+  await soon(writer);
+  await worker.request("unlock", "it");
+  await scene.expectNothingLeft();
+});
+
+test("a waiting writer that is killed keeps readers out for three poll caps, and no longer [§4 prefer-writers]", async () => {
+  const pollCap = 300;
+  await using scene = await Scene.of(stage, { pollCap });
+  await using worker = await start(scene, "write", { pollCap });
+  const reading = await scene.read(0).lock();
+  const call = worker.request("take", { id: "it" }).catch(() => {});
+  await until("it is marked", async () => (await scene.state(keysOf.writers(scene.name))).type === "zset");
+  const killed = performance.now();
+  await worker.kill();
+  const marks = ((await scene.state(keysOf.writers(scene.name))).value ?? []) as [string, number][];
+  const beside = await scene.read(0).lock({ wait: SOON });
+  const waited = performance.now() - killed;
+  // Only the server can tell how old the writer's mark was when it died, because its process may have stood still
+  // before.
+  for (const [, over] of marks) expect(await scene.now()).toBeGreaterThanOrEqual(over);
+  expect(waited).toBeLessThan(3 * pollCap + SLACK);
+  await unlockAll([reading, beside]);
+  await call;
+  await scene.expectNothingLeft();
+});
