@@ -12,8 +12,10 @@ import {
   startRedis,
 } from "../support/index.js";
 import { NAMES } from "./bad-values.js";
-import { as, connectionsOf, connectionsSince, failure, type Refusal, warmUp } from "./helpers.js";
+import { as, connectionsOf, connectionsSince, failure, warmUp } from "./helpers.js";
 import { KINDS } from "./kinds.js";
+
+type Refusal = typeof TypeError | typeof RangeError;
 
 const server = await forFile(startRedis());
 const redis = server.connect();

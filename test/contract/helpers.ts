@@ -1,7 +1,6 @@
 /** Helpers of the contract tests: how calls fail, and which events come. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { afterEach, beforeEach, expect } from "vitest";
 import type * as holdfast from "../../src/index.js";
 import {
   type Hold,
@@ -14,65 +13,16 @@ import {
 } from "../../src/index.js";
 import { deferred } from "../support/deferred.js";
 import { EVENTS } from "../support/event-names.js";
-import {
-  type CommandCounter,
-  type Endpoint,
-  failure,
-  type RedisServer,
-  redisCall,
-  until,
-  watch,
-} from "../support/index.js";
+import { type Endpoint, failure, type RedisServer, redisCall, until, watch } from "../support/index.js";
 
-export { deferred, EVENTS, failure, watch };
-
-export type Refusal = typeof TypeError | typeof RangeError;
-
-/** The call throws or rejects with an error of exactly this type. */
-export async function refused(call: () => unknown, type: Refusal): Promise<void> {
-  const error = await failure(call);
-  expect(error.name).toBe(type.name);
-  expect(error).toBeInstanceOf(type);
-  expect(error.message).not.toBe("");
-}
-
-/** The call does not throw, but returns a promise that rejects. */
-export async function rejects(call: () => Promise<unknown>): Promise<void> {
-  const promise = call();
-  expect(promise).toBeInstanceOf(Promise);
-  expect(await failure(promise)).toBeInstanceOf(Error);
-}
-
-/** Checks after each test of this file that no client has sent a command. */
-export function sendNothing(counter: () => CommandCounter): void {
-  beforeEach(() => counter().reset());
-  afterEach(async () => {
-    await counter().settle();
-    expect(counter().all()).toEqual([]);
-  });
-}
+export { deferred, failure, watch };
 
 /** Passes a value that the types forbid. */
 export const as = (value: unknown): never => value as never;
 
 /** The error after a loss of this lock's hold. */
 export function lost(lock: Lock): object {
-  return { code: "LOCK_LOST", lockName: nameOf(lock) };
-}
-
-/** The name in an error: for a group of locks it may be that of the member that the error is about. */
-export function nameOf({ name }: Lock): unknown {
-  return expect.toBeOneOf([name, ...name.split(",")]);
-}
-
-/** The events with that name for this very lock, without those of its members. */
-export function toldBy(lock: Lock, name: LockEventName, events: readonly SeenEvent[]): readonly SeenEvent[] {
-  return events.filter((event) => event.name === name && event.payload.lockName === lock.name);
-}
-
-/** The error of an unlock by an owner that does not hold this lock. */
-export function notOwner(lock: Lock): object {
-  return { code: "NOT_OWNER", lockName: lock.name };
+  return { code: "LOCK_LOST", lockName: lock.name };
 }
 
 /** The payload of the next event with that name. */
@@ -128,14 +78,6 @@ export function takeBriefly(lock: Lock, lease: number): Promise<Hold> {
   return until("a grant arrives within its lease", () => lock.lock({ lease }));
 }
 
-/** Ends a hold by a short lease. The lease may be over before the answer to extend() arrives. */
-export async function lapse(hold: Hold, lease = 400): Promise<void> {
-  await hold.extend(lease).catch((error: unknown) => {
-    if (!isLockError(error, "LOCK_LOST")) throw error;
-  });
-  await until("its lease is over", () => !hold.isHeld);
-}
-
 /** A run of a client with a short time-out: repeated until the lock is granted, and not repeated after that. */
 export async function runAtLast<T>(
   lock: Lock,
@@ -153,21 +95,6 @@ export async function runAtLast<T>(
       if (hasBegun || !isLockError(error, "UNAVAILABLE")) throw error;
     }
   }
-}
-
-/** A run whose function has begun; it does its `work` when the test calls `finish`. */
-export async function begunRun<T = void>(
-  lock: Lock,
-  work?: () => T | Promise<T>,
-): Promise<{ run: Promise<T>; finish: () => void }> {
-  const [begun, end] = [deferred(), deferred()];
-  const run = lock.run(async () => {
-    begun.resolve();
-    await end.promise;
-    return (await work?.()) as T;
-  });
-  await begun.promise;
-  return { run, finish: end.resolve };
 }
 
 /** Creates a user with these rights, written as for ACL SETUSER with a space between two. */

@@ -7,7 +7,6 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { Redlock } from "../../src/entries/redlock.js";
 import { isLockError } from "../../src/index.js";
 import { freshName, script } from "../faults/harness.js";
-import { useMasters } from "../groups/red-helpers.js";
 import {
   type FaultProxy,
   forTest,
@@ -20,6 +19,7 @@ import {
   startRedis,
   until,
 } from "../support/index.js";
+import { useMasters } from "./masters.js";
 import {
   countHeld,
   executionError,

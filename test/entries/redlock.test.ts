@@ -14,8 +14,8 @@ import DefaultRedlock, {
 import { isLockError, LockClient } from "../../src/index.js";
 import { isBuilt } from "../contract/helpers.js";
 import { freshName } from "../faults/harness.js";
-import { useMasters } from "../groups/red-helpers.js";
 import { forTest, PATIENCE, STEADY, until } from "../support/index.js";
+import { useMasters } from "./masters.js";
 import {
   countHeld,
   executionError,

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { MOST_UNFINISHED } from "../../src/redis/backlog.js";
 import { failure } from "../contract/helpers.js";
-import { isMarker } from "../contract/wire.js";
 import { type Matcher, startProxy, startWorker, until } from "../support/index.js";
+import { isMarker } from "../support/key-state.js";
 import { bundledWorker } from "./build-worker.js";
 import { type Bed, pause, script, soon, useStage, watch } from "./harness.js";
 

@@ -1,7 +1,7 @@
 /** What the server has of a bed's lock, and what it may have when all calls are over. */
 import { expect } from "vitest";
-import { isMarker } from "../contract/wire.js";
 import { type KeyState, PATIENCE, type RedisServer, until } from "../support/index.js";
+import { isMarker } from "../support/key-state.js";
 import type { Bed } from "./harness.js";
 
 /** The lock has exactly this owner and count, it has a TTL, and there are no other keys. */

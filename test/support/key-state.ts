@@ -88,3 +88,6 @@ async function scanAll(node: ScanClient): Promise<string[]> {
 export async function untilGone(redis: EvalClient, key: string, options: UntilOptions = {}): Promise<void> {
   await until(`${key} is gone`, async () => (await keyState(redis, key)).type === "none", options);
 }
+
+/** True for traces of ended calls, such as tombstones; they expire by themselves and exclude no owner. */
+export const isMarker = (key: string): boolean => /^(redisson_unlock_latch|holdfast_over):/.test(key);

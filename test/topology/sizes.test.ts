@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
-import { isMarker } from "../contract/wire.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, isSharded, needSharded, startCluster, until } from "../support/index.js";
+import { isMarker } from "../support/key-state.js";
 import { Crew, type Member, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
 
 const LOCKS = 1_000;

@@ -1,6 +1,13 @@
 /** `holdfast doctor`, on healthy servers and on others. */
 import { afterAll, expect, test } from "vitest";
-import { forTest, named, type RedisServer, startCluster, startProxy, startRedis } from "../../support/index.js";
+import {
+  forTest,
+  named,
+  type RedisServer,
+  startCluster,
+  startProxy,
+  startRedis,
+} from "../../support/index.js";
 import { confinedUserArgs } from "../../support/least-privilege.js";
 import { useSite } from "./program.js";
 

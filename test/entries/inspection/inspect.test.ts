@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { failsSoon, manyAtOnce, Stage, useStage, watch } from "../../faults/harness.js";
 import { until } from "../../support/index.js";
-import { NEVER, Site } from "../../synchronizers/helpers.js";
+import { NEVER, Site } from "../../kinds/semaphores/helpers.js";
 
 manyAtOnce();
 const stage = await useStage("standalone");

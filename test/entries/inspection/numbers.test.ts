@@ -1,7 +1,7 @@
 /** `inspect` and `list` of semaphores, permits and latches: what they show of a number, and what that costs. */
 import { describe, expect, test } from "vitest";
 import { manyAtOnce, Stage, useStage } from "../../faults/harness.js";
-import { NO_LEASE, Site } from "../../synchronizers/helpers.js";
+import { NO_LEASE, Site } from "../../kinds/semaphores/helpers.js";
 import { listed, namesOf } from "./helpers.js";
 
 manyAtOnce();

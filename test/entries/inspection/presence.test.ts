@@ -23,7 +23,7 @@ const QUICK = 4_500;
 
 const server = await forFile(startRedis());
 
-const bundle = bundledWorker("./presence-worker.ts");
+const bundle = bundledWorker("../entries/inspection/presence-worker.ts");
 
 const keyOf = ({ id }: LockClient) => `holdfast_client:${id}`;
 

@@ -13,7 +13,7 @@ const HERE = fileURLToPath(import.meta.url);
 
 const server = await forFile(startRedis());
 
-const bundle = bundledWorker("./presence-worker.ts");
+const bundle = bundledWorker("../entries/inspection/presence-worker.ts");
 
 let names = 0;
 const fresh = () => `traced-${++names}`;

@@ -16,7 +16,7 @@ const IS_LONG = process.env.HOLDFAST_LEAKS === "long";
 /** By how much a heap may differ by chance: some kilobytes for each time in the short run, ten bytes in the long run. */
 const NOISE = 1_000_000;
 
-const bundle = bundledWorker("./leaks-worker.ts");
+const bundle = bundledWorker("./leaks/leaks-worker.ts");
 describe("nothing is left of", () => {
   test.each(WORKS)("%s", { timeout: IS_LONG ? 3_600_000 : 6 * PATIENCE }, async (work, short, long) => {
     await using own = await startRedis();

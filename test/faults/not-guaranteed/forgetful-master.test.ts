@@ -5,7 +5,7 @@
 import { expect, test } from "vitest";
 import type { FencedHold, LockClient, MultiHold } from "../../../src/index.js";
 import { failure } from "../../contract/helpers.js";
-import { LONG, Party, SOON, useMasters } from "../../groups/red-helpers.js";
+import { LONG, Party, SOON, useMasters } from "../../entries/masters.js";
 import { until } from "../../support/index.js";
 import { failOnUnhandledRejections } from "../harness.js";
 import { Resource } from "./resource.js";

@@ -9,7 +9,7 @@ import { bundledWorker } from "../build-worker.js";
 import { failOnUnhandledRejections, freshName } from "../harness.js";
 import { Resource } from "./resource.js";
 
-const bundle = bundledWorker("./paused-holder-worker.ts");
+const bundle = bundledWorker("./not-guaranteed/paused-holder-worker.ts");
 
 failOnUnhandledRejections();
 const server = await forFile(startRedis());

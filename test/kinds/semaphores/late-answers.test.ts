@@ -3,9 +3,9 @@
  */
 import { channel } from "node:diagnostics_channel";
 import { expect } from "vitest";
-import { ReplyError } from "../../src/entries/testing/reply.js";
-import type { LockCallContext, LockClientOptions } from "../../src/index.js";
-import { type Scene, scene, testIn, watch } from "../locks/scene.js";
+import { ReplyError } from "../../../src/entries/testing/reply.js";
+import type { LockCallContext, LockClientOptions } from "../../../src/index.js";
+import { type Scene, scene, testIn, watch } from "./virtual.js";
 
 const callEnds = channel("tracing:holdfast:lock:asyncEnd");
 const LEASES = "{job}:timeout";

@@ -1,10 +1,10 @@
 /** A call's time limit is set by the clock of the master that runs it, whatever the clock of this machine says. */
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/base/clock.js";
-import { INTERNALS } from "../../src/client-options.js";
-import { LockClient } from "../../src/index.js";
-import { freshName, manyAtOnce, script, useStage } from "../faults/harness.js";
-import { type FaultProxy, startClusterProxy } from "../support/index.js";
+import { systemClock } from "../../../src/base/clock.js";
+import { INTERNALS } from "../../../src/client-options.js";
+import { LockClient } from "../../../src/index.js";
+import { freshName, manyAtOnce, script, useStage } from "../../faults/harness.js";
+import { type FaultProxy, startClusterProxy } from "../../support/index.js";
 import { hear } from "./hear.js";
 import { permitChannel, Site, timeoutsOf } from "./helpers.js";
 

@@ -1,7 +1,7 @@
 /** Each call of semaphores and latches without faults: its result, its keys, its message, and its cost. */
 import { describe, expect, test } from "vitest";
-import { manyAtOnce, ownCommand, useStage } from "../faults/harness.js";
-import { isPresence } from "../support/index.js";
+import { manyAtOnce, ownCommand, useStage } from "../../faults/harness.js";
+import { isPresence } from "../../support/index.js";
 import { hear } from "./hear.js";
 import { latchChannel, permitChannel, Site } from "./helpers.js";
 import { expectAsIs, type Operation, operations, prepare } from "./operations.js";

@@ -1,7 +1,7 @@
 /** Waiting for expirable permits while leases end: those of other clients, and the waiter's own. */
 import { describe, expect, test } from "vitest";
-import { failsSoon, manyAtOnce, soon, useStage, type Watched, watch } from "../faults/harness.js";
-import { SLACK, until } from "../support/index.js";
+import { failsSoon, manyAtOnce, soon, useStage, type Watched, watch } from "../../faults/harness.js";
+import { SLACK, until } from "../../support/index.js";
 import { asleep, NEVER, Site } from "./helpers.js";
 
 manyAtOnce();

@@ -1,7 +1,7 @@
 /** The events of semaphores and latches. */
 import { describe, expect, test } from "vitest";
-import { atLast, failsSoon, manyAtOnce, Stage, soon, useStage, watch } from "../faults/harness.js";
-import { until } from "../support/index.js";
+import { atLast, failsSoon, manyAtOnce, Stage, soon, useStage, watch } from "../../faults/harness.js";
+import { until } from "../../support/index.js";
 import { Site } from "./helpers.js";
 
 manyAtOnce();

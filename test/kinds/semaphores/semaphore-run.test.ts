@@ -1,7 +1,7 @@
 /** `run` of a semaphore: takes permits, runs, gives them back, whatever happens. */
 import { describe, expect, test, vi } from "vitest";
-import { atLast, failsSoon, manyAtOnce, pause, Stage, soon, useStage, watch } from "../faults/harness.js";
-import { SLACK, until } from "../support/index.js";
+import { atLast, failsSoon, manyAtOnce, pause, Stage, soon, useStage, watch } from "../../faults/harness.js";
+import { SLACK, until } from "../../support/index.js";
 import { NEVER, Site } from "./helpers.js";
 
 manyAtOnce();

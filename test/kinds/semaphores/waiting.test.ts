@@ -11,8 +11,8 @@ import {
   turn,
   useStage,
   watch,
-} from "../faults/harness.js";
-import { SLACK, until } from "../support/index.js";
+} from "../../faults/harness.js";
+import { SLACK, until } from "../../support/index.js";
 import { asleep, latchChannel, NEVER, NO_LEASE, Site, UNKNOWN } from "./helpers.js";
 
 manyAtOnce();

@@ -3,7 +3,7 @@
  * hear.
  */
 import { describe, expect, test } from "vitest";
-import { manyAtOnce, soon, useStage } from "../faults/harness.js";
+import { manyAtOnce, soon, useStage } from "../../faults/harness.js";
 import { hear } from "./hear.js";
 import { asleep, latchChannel, NO_LEASE, permitChannel, Site, timeoutsOf } from "./helpers.js";
 

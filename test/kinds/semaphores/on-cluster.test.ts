@@ -1,9 +1,9 @@
 /** Semaphores and latches on a cluster: their keys share a slot, and their messages find the waiters. */
 import { describe, expect, test } from "vitest";
-import { LockClient, type LockClientOptions } from "../../src/index.js";
-import { nextEvent, untilWaiting } from "../contract/helpers.js";
-import { soon, useStage, watch } from "../faults/harness.js";
-import { until } from "../support/index.js";
+import { LockClient, type LockClientOptions } from "../../../src/index.js";
+import { nextEvent, untilWaiting } from "../../contract/helpers.js";
+import { soon, useStage, watch } from "../../faults/harness.js";
+import { until } from "../../support/index.js";
 import { NEVER, UNKNOWN } from "./helpers.js";
 
 const stage = await useStage("cluster");

@@ -1,7 +1,7 @@
 /** Each call on a semaphore or latch counts once, even if its request or its reply is lost or late. */
 import { describe, expect, test } from "vitest";
-import { manyAtOnce, useStage } from "../faults/harness.js";
-import type { Fault, FaultProxy, Matcher } from "../support/index.js";
+import { manyAtOnce, useStage } from "../../faults/harness.js";
+import type { Fault, FaultProxy, Matcher } from "../../support/index.js";
 import { hear } from "./hear.js";
 import { latchChannel, permitChannel, type Setting, Site } from "./helpers.js";
 import { expectAsIs, isOfEachSort, operations, prepare } from "./operations.js";

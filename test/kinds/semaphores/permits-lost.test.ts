@@ -1,13 +1,13 @@
 /** Permits that the watchdog cannot keep are reported by `lost`, with their ids; permits of a dead process come back. */
 import { describe, expect, test } from "vitest";
-import { bundledWorker } from "../faults/build-worker.js";
-import { manyAtOnce, SOON, Stage, soon, useStage } from "../faults/harness.js";
-import { SLACK, startWorker, until } from "../support/index.js";
+import { bundledWorker } from "../../faults/build-worker.js";
+import { manyAtOnce, SOON, Stage, soon, useStage } from "../../faults/harness.js";
+import { SLACK, startWorker, until } from "../../support/index.js";
 import { NEVER, Site, timeoutsOf } from "./helpers.js";
 
 manyAtOnce();
 const stage = await useStage("standalone");
-const worker = bundledWorker("../synchronizers/permit-worker.ts");
+const worker = bundledWorker("../kinds/semaphores/permit-worker.ts");
 
 const BRISK = 4_500;
 

@@ -1,7 +1,7 @@
 /** A semaphore of expirable permits: how its permits stand on the server, and which clients may give them back. */
 import { describe, expect, test } from "vitest";
-import { manyAtOnce, useStage } from "../faults/harness.js";
-import { keyState } from "../support/index.js";
+import { manyAtOnce, useStage } from "../../faults/harness.js";
+import { keyState } from "../../support/index.js";
 import { hear } from "./hear.js";
 import { NO_LEASE, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
 

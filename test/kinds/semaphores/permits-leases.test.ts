@@ -1,10 +1,10 @@
 /** Leases of permits: they end by the server's clock, unless the watchdog or the user extends them. */
 import { describe, expect, test } from "vitest";
-import { systemClock } from "../../src/base/clock.js";
-import { INTERNALS } from "../../src/client-options.js";
-import type { LockClientOptions } from "../../src/index.js";
-import { manyAtOnce, pause, useStage } from "../faults/harness.js";
-import { until } from "../support/index.js";
+import { systemClock } from "../../../src/base/clock.js";
+import { INTERNALS } from "../../../src/client-options.js";
+import type { LockClientOptions } from "../../../src/index.js";
+import { manyAtOnce, pause, useStage } from "../../faults/harness.js";
+import { until } from "../../support/index.js";
 import { Site } from "./helpers.js";
 
 manyAtOnce();

@@ -3,35 +3,28 @@
  * replies back. For tests that must be fast, because they run once for each of many mutants (`npm run mutate`).
  */
 import { expect } from "vitest";
-import { INTERNALS } from "../../src/client-options.js";
-import { type Connection, Link, type Wire } from "../../src/entries/testing/link.js";
-import { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
-import { MemoryServer } from "../../src/entries/testing/memory-server.js";
-import type { Reply } from "../../src/entries/testing/reply.js";
+import { INTERNALS } from "../../../src/client-options.js";
+import { type Connection, Link, type Wire } from "../../../src/entries/testing/link.js";
+import { MemoryConnection } from "../../../src/entries/testing/memory-connection.js";
+import { MemoryServer } from "../../../src/entries/testing/memory-server.js";
+import type { Reply } from "../../../src/entries/testing/reply.js";
 import {
-  type Lock,
   LockClient,
   type LockClientOptions,
   type LockEventName,
   type LockEvents,
   type LossReason,
-  type ReadWriteLock,
   type RedisConnection,
-} from "../../src/index.js";
-import * as scripts from "../../src/scripts/generated.js";
-import type { AnyScript } from "../../src/scripts/script.js";
-import type { Kind } from "../contract/kinds.js";
-import { EVENTS } from "../support/event-names.js";
-import { type Around, type TestIn, testIn as testInPlace } from "../support/test-in.js";
-import { VirtualClock } from "../support/virtual-clock.js";
+} from "../../../src/index.js";
+import * as scripts from "../../../src/scripts/generated.js";
+import type { AnyScript } from "../../../src/scripts/script.js";
+import { EVENTS } from "../../support/event-names.js";
+import { type Around, type TestIn, testIn as testInPlace } from "../../support/test-in.js";
+import { VirtualClock } from "../../support/virtual-clock.js";
 
-export { type Deferred, deferred } from "../support/deferred.js";
-export { ORDERS } from "../support/orders.js";
-export { failure, type Watched, watch } from "../support/outcome.js";
+export { watch } from "../../support/outcome.js";
 
 export const NAME = "job";
-/** The wire id of a client that is not here. */
-export const STRANGER = "00000000-0000-4000-8000-000000000000:1";
 
 /** The name of each script, by its text for EVAL and its hash for EVALSHA. */
 const SCRIPTS = new Map(
@@ -243,46 +236,11 @@ export function scene(options: LockClientOptions = {}): Scene {
   };
 }
 
-export interface KindScene extends Scene {
-  readonly lock: Lock;
-  /** A lock of another client: it excludes `lock`, and `lock` excludes it. */
-  readonly rival: Lock;
-  /** The same lock by another client. */
-  readonly twin: Lock;
-}
-
-/** Like {@link scene}, with locks of a kind. */
-export function sceneOf(kind: Kind, options: LockClientOptions = {}): KindScene {
-  const place = scene(options);
-  const [mine, theirs] = [place.a.client, place.b.client];
-  const [rival, twin] = [kind.rival, kind].map((each) => each.make(theirs, NAME)) as [Lock, Lock];
-  return { ...place, lock: kind.make(mine, NAME), rival, twin };
-}
-
-export interface SidesScene extends Scene {
-  readonly read: Lock;
-  readonly write: Lock;
-  /** The sides of the same lock by another client. */
-  readonly theirRead: Lock;
-  readonly theirWrite: Lock;
-}
-
-/** Like {@link scene}, with both sides of a read-write lock. */
-export function sidesOf(options: LockClientOptions = {}): SidesScene {
-  const place = scene(options);
-  const [mine, theirs] = [place.a, place.b].map(({ client }) => client.getReadWriteLock(NAME)) as [
-    ReadWriteLock,
-    ReadWriteLock,
-  ];
-  const [theirRead, theirWrite] = [theirs.readLock(), theirs.writeLock()];
-  return { ...place, read: mine.readLock(), write: mine.writeLock(), theirRead, theirWrite };
-}
-
 /** Milliseconds, longer than the life of any tombstone. */
 const MARKERS = 61_000;
 
 /** No lock is held, and a minute later no key is left on the server. */
-export async function expectNothingLeft({ server }: Scene): Promise<void> {
+async function expectNothingLeft({ server }: Scene): Promise<void> {
   await server.settle();
   expect(server.hash()).toEqual({});
   await server.advance(MARKERS);
@@ -298,11 +256,4 @@ export function testIn<P extends Scene, O extends object = LockClientOptions>(
     await around(place, body);
     await expectNothingLeft(place);
   });
-}
-
-/** Like {@link testIn}, and each test runs in one scope of the first client, so its bare calls have one owner. */
-export function testInScope<P extends Scene>(
-  open: (options?: LockClientOptions) => P | Promise<P>,
-): TestIn<P, LockClientOptions> {
-  return testIn(open, ({ a }, body) => a.client.scope(body));
 }

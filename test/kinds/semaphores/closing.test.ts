@@ -1,7 +1,7 @@
 /** What `close` does to semaphores and latches: waiters end; kept permits get time, and are given back after it. */
 import { describe, expect, test } from "vitest";
-import { failsSoon, manyAtOnce, pause, SOON, soon, turn, useStage, watch } from "../faults/harness.js";
-import { until } from "../support/index.js";
+import { failsSoon, manyAtOnce, pause, SOON, soon, turn, useStage, watch } from "../../faults/harness.js";
+import { until } from "../../support/index.js";
 import { calls } from "./calls.js";
 import { NEVER, Site, UNKNOWN } from "./helpers.js";
 

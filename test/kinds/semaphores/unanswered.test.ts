@@ -12,8 +12,8 @@ import {
   untilQuiet,
   useStage,
   watch,
-} from "../faults/harness.js";
-import { type HeldRequest, PATIENCE, SLACK, until } from "../support/index.js";
+} from "../../faults/harness.js";
+import { type HeldRequest, PATIENCE, SLACK, until } from "../../support/index.js";
 import { calls } from "./calls.js";
 import { Site } from "./helpers.js";
 import {

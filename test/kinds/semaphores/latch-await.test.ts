@@ -1,6 +1,6 @@
 /** Waiting for a latch: an open latch costs one query; when a latch opens all waiters go on, even if it is set again. */
 import { describe, expect, test } from "vitest";
-import { manyAtOnce, pause, Stage, soon, turn, useStage, watch } from "../faults/harness.js";
+import { manyAtOnce, pause, Stage, soon, turn, useStage, watch } from "../../faults/harness.js";
 import { asleep, latchChannel, NEVER, Site } from "./helpers.js";
 
 manyAtOnce();

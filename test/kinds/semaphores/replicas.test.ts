@@ -1,7 +1,7 @@
 /** The option `replicas`: a permit that too few replicas acknowledge is given back, and the call rejects. */
 import { afterAll, expect, test } from "vitest";
-import { LockClient } from "../../src/index.js";
-import { forFile, startProxy, startRedis, until } from "../support/index.js";
+import { LockClient } from "../../../src/index.js";
+import { forFile, startProxy, startRedis, until } from "../../support/index.js";
 import { timeoutsOf } from "./helpers.js";
 
 const master = await forFile(startRedis());

@@ -1,12 +1,12 @@
 /** Several processes on one semaphore or latch: one message serves all waiters that it can, promptly. */
 import { expect, test } from "vitest";
-import { bundledWorker } from "../faults/build-worker.js";
-import { SOON, soon, useStage, watch } from "../faults/harness.js";
-import { startWorker, until, type Worker } from "../support/index.js";
+import { bundledWorker } from "../../faults/build-worker.js";
+import { SOON, soon, useStage, watch } from "../../faults/harness.js";
+import { startWorker, until, type Worker } from "../../support/index.js";
 import { NEVER, Site } from "./helpers.js";
 
 const stage = await useStage("standalone");
-const file = bundledWorker("../synchronizers/permit-worker.ts");
+const file = bundledWorker("../kinds/semaphores/permit-worker.ts");
 
 async function workers(site: Site, count: number): Promise<Worker[]> {
   return Promise.all(

@@ -6,7 +6,7 @@ import {
   type LockClientOptions,
   type PermitExpirableSemaphore,
   type Semaphore,
-} from "../../src/index.js";
+} from "../../../src/index.js";
 
 export interface Start {
   readonly port: number;

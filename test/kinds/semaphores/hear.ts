@@ -1,5 +1,5 @@
 /** Listens to the messages of a server, past all clients. */
-import type { Stage } from "../faults/harness.js";
+import type { Stage } from "../../faults/harness.js";
 
 /** The messages of a channel. */
 export interface Heard extends AsyncDisposable {

@@ -12,8 +12,8 @@ import {
   useStage,
   type Watched,
   watch,
-} from "../faults/harness.js";
-import { until } from "../support/index.js";
+} from "../../faults/harness.js";
+import { until } from "../../support/index.js";
 import { asleep, Site } from "./helpers.js";
 
 manyAtOnce();

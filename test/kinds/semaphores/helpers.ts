@@ -7,11 +7,19 @@ import type {
   PermitExpirableSemaphore,
   Semaphore,
   SemaphoreRunOptions,
-} from "../../src/index.js";
-import { deferred, recordEvents, type SeenEvent } from "../contract/helpers.js";
-import { NamedBeds } from "../faults/beds.js";
-import { atLast, type BedOptions, NEVER, SOON, type Stage, type Watched, watch } from "../faults/harness.js";
-import { type KeyState, until } from "../support/index.js";
+} from "../../../src/index.js";
+import { deferred, recordEvents, type SeenEvent } from "../../contract/helpers.js";
+import { NamedBeds } from "../../faults/beds.js";
+import {
+  atLast,
+  type BedOptions,
+  NEVER,
+  SOON,
+  type Stage,
+  type Watched,
+  watch,
+} from "../../faults/harness.js";
+import { type KeyState, until } from "../../support/index.js";
 
 export { NEVER };
 /** Options of clients whose waiters only a message can wake. */

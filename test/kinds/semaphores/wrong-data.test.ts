@@ -1,8 +1,8 @@
 /** If a key holds other data, a call fails with Redis' error and the name; the data stays unchanged. */
 import type { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
-import { failsSoon, manyAtOnce, useStage } from "../faults/harness.js";
-import { failure, keyState, SLACK, until } from "../support/index.js";
+import { failsSoon, manyAtOnce, useStage } from "../../faults/harness.js";
+import { failure, keyState, SLACK, until } from "../../support/index.js";
 import { calls } from "./calls.js";
 import { hear } from "./hear.js";
 import { latchChannel, permitChannel, Site, timeoutsOf } from "./helpers.js";
