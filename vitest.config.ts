@@ -48,10 +48,6 @@ const TOGETHER = testsIn(
   "support",
   "entries/cli",
   "entries/inspection",
-  "groups",
-  "synchronizers",
-  "locks",
-  "engine",
 );
 
 /** What changes its process for good, or looks at it as a whole: a process for each file. */
