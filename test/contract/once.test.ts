@@ -207,7 +207,7 @@ const FAULTS: readonly Fault[] = [
     isLate: true,
   },
   {
-    title: "that arrives after its call was aborted leaves nothing [F42] [B98]",
+    title: "that arrives after its call was aborted leaves nothing [F42]",
     ends: "aborted",
     way: "requests",
     strike: after(abort),

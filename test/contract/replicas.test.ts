@@ -1,7 +1,6 @@
 /** Contract sections 1 and 6: grants that replicas must acknowledge, and those short of that. */
 import { expect } from "vitest";
 import type { MemoryConnection } from "../../src/entries/testing/memory-connection.js";
-import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold } from "../../src/index.js";
 import { failure, type Kind, PLAIN, row, SINGLE, type VirtualPlace, watch } from "../support/place/index.js";
 
@@ -50,18 +49,6 @@ replicated(
 );
 
 replicated(
-  "a call that is refused does not care how many replicas have what [§6 codes]",
-  async ({ lock, rival, acknowledge, a }) => {
-    a.listen("error");
-    const theirs = await rival.lock();
-    acknowledge(0);
-    expect(await lock.tryLock()).toBeNull();
-    await theirs.unlock();
-    expect(a.told).toEqual([]);
-  },
-);
-
-replicated(
   "an outermost grant short of replicas is undone before its call rejects REPLICAS [§6 codes]",
   async ({ lock, acknowledge, view, a, settle }) => {
     a.listen("acquired");
@@ -83,19 +70,6 @@ replicated(
   },
 );
 
-replicated("a lock() whose lock is gone asks replicas for the new grant [§6 codes]", async (place) => {
-  const { lock, view, acknowledge, client: mine } = place;
-  await mine.scope(async () => {
-    await lock.lock();
-    await view.wipe();
-    const next = await lock.lock();
-    expect(next.isHeld).toBe(true);
-    acknowledge(0);
-    await view.wipe();
-    expect(await failure(lock.lock())).toMatchObject({ code: "REPLICAS" });
-  });
-});
-
 replicated("grants of one moment share a WAIT [§6 codes]", async ({ a, kind, settle, waits, server }) => {
   const locks = Array.from({ length: 3 }, (_, i) => kind.make(a.clients, `lock-${i}`));
   const calls = locks.map((lock) => watch(lock.lock()));
@@ -111,19 +85,6 @@ replicated("grants of one moment share a WAIT [§6 codes]", async ({ a, kind, se
   server.delete("lock-1");
   for (const { value } of mixed) await value?.unlock();
 });
-
-replicated(
-  "a WAIT that the server refuses fails its calls, and what they got is given back [§6 unsupported]",
-  async (place) => {
-    place.server.instead = ({ name }) => {
-      if (name === "WAIT") throw new ReplyError("ERR unknown command 'WAIT'");
-      return undefined;
-    };
-    expect(await failure(place.lock.lock())).toMatchObject({ code: "UNSUPPORTED" });
-    await place.settle();
-    expect(await place.view.hash()).toEqual({});
-  },
-);
 
 replicated(
   "a grant survives a short outage, and one without an answer is UNAVAILABLE and given back [§2 unavailable]",

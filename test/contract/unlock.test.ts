@@ -1,16 +1,7 @@
 /** Contract section 2: unlock() of a Hold and of a lock, what it costs, and what becomes of it without an answer. */
 import { expect } from "vitest";
 import type { Hold } from "../../src/index.js";
-import {
-  failure,
-  KINDS,
-  MULTI,
-  PLAIN,
-  row,
-  SINGLE,
-  type VirtualPlace,
-  watch,
-} from "../support/place/index.js";
+import { failure, MULTI, row, SINGLE, type VirtualPlace, watch } from "../support/place/index.js";
 
 const COMMAND_TIMEOUT = 1_000;
 const client = { commandTimeout: COMMAND_TIMEOUT };
@@ -287,33 +278,5 @@ row(
     await nested.unlock();
     await outer.unlock();
     expect(await view.keys()).toEqual([]);
-  },
-);
-
-row(
-  "a new lock() of an owner that is called after the last unlock() was called has a new id [§3 lock-after-last-unlock] [§2 wire-id-once]",
-  { kinds: KINDS },
-  async ({ lock, client: mine }) => {
-    await mine.scope(async () => {
-      const first = await lock.lock();
-      const back = first.unlock();
-      const second = await lock.lock();
-      await back;
-      expect(second.ownerId).not.toBe(first.ownerId);
-      expect(second.isHeld).toBe(true);
-      await second.unlock();
-    });
-  },
-);
-
-row(
-  "a client on another database, or with another prefix, has another lock of that name [§1 prefix]",
-  { kinds: [PLAIN] },
-  async (place) => {
-    const hold = await place.lock.lock();
-    const theirs = await place.with({ prefix: "theirs" }).lock.tryLock();
-    expect(theirs?.isHeld).toBe(true);
-    await theirs?.unlock();
-    await hold.unlock();
   },
 );

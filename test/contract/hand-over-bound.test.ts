@@ -1,0 +1,104 @@
+/** Contract section 2: how long a lock stays in one process while others wait for it, on the clock of the row. */
+import { expect } from "vitest";
+import { FENCED, PLAIN, row, type VirtualPlace, WRITE, watch } from "../support/place/index.js";
+
+const LONG = 600_000;
+const client = { commandTimeout: 1_000, pollCap: LONG, watchdogTimeout: LONG };
+/** The kinds whose release can grant the lock to the next one by the same command. */
+const kinds = [PLAIN, FENCED, WRITE];
+
+/** Lets tasks take the lock for some milliseconds, again and again, until {@link stop} is called; counts their grants. */
+function busy({ lock, server, client: mine }: VirtualPlace, tasks: number, ms: number, isNested = false) {
+  const state = { grants: 0, isOver: false };
+  const once = async () => {
+    const holds = await Promise.all(isNested ? [lock.lock(), lock.lock()] : [lock.lock()]);
+    state.grants++;
+    await new Promise<void>((done) => void server.clock.after(ms, done));
+    for (const hold of holds) await hold.unlock();
+  };
+  const work = async () => {
+    while (!state.isOver) await (isNested ? mine.scope(once) : once());
+  };
+  return Object.assign(state, { done: Promise.all(Array.from({ length: tasks }, work)) });
+}
+
+async function stop(
+  pass: (ms: number) => Promise<void>,
+  ...busies: ReturnType<typeof busy>[]
+): Promise<void> {
+  for (const each of busies) each.isOver = true;
+  await pass(6_000);
+  for (const { done } of busies) await done;
+}
+
+for (const isNested of [false, true]) {
+  row(
+    `a lock that goes from hand to hand${isNested ? ", to owners that call twice at once," : ""} leaves its process after 50 ms while others wait, and comes back [§2 hand-over-bound] [B38]${isNested ? " [B66]" : ""}`,
+    { kinds, client },
+    async (place) => {
+      const { rival, pass } = place;
+      const work = busy(place, 3, 1, isNested);
+      await pass(100);
+      expect(work.grants).toBeGreaterThan(30);
+      for (let visits = 0; visits < 2; visits++) {
+        const theirs = watch(rival.lock());
+        let waited = 0;
+        for (; theirs.state === "pending" && waited < 500; waited++) await pass(1);
+        // 50 ms, the hold that was open then, and some milliseconds in which others are heard.
+        expect(waited).toBeLessThanOrEqual(60);
+        const before = work.grants;
+        await pass(5);
+        expect(work.grants).toBe(before);
+        await theirs.value?.unlock();
+        await pass(60);
+        expect(work.grants).toBeGreaterThan(before);
+      }
+      await stop(pass, work);
+    },
+  );
+}
+
+row(
+  "a long hold that is open when the 50 ms are over is the last one before others [§2 hand-over-bound] [B39]",
+  { kinds, client },
+  async (place) => {
+    const { rival, pass } = place;
+    const work = busy(place, 3, 1_500);
+    await pass(100);
+    const theirs = watch(rival.lock());
+    await pass(1_420);
+    expect([theirs.value?.isHeld, work.grants]).toEqual([true, 1]);
+    await theirs.value?.unlock();
+    await pass(20);
+    expect(work.grants).toBe(2);
+    await stop(pass, work);
+  },
+);
+
+row(
+  "where nobody else waits a lock goes from hand to hand without a pause [§2 hand-over-bound] [B39]",
+  { kinds, client },
+  async (place) => {
+    const work = busy(place, 3, 10);
+    await place.pass(3_000);
+    expect(work.grants).toBeGreaterThan(270);
+    await stop(place.pass, work);
+  },
+);
+
+row(
+  "several processes take turns, however many wait in each [§2 hand-over-bound] [B38]",
+  { kinds: [PLAIN], client },
+  async (place) => {
+    const { pass, server, kind, party } = place;
+    const parties = [16, 8, 2, 1].map((tasks) => {
+      const each = party();
+      const lock = kind.make(each.clients, "job");
+      return busy({ ...place, lock, client: each.client, server }, tasks, 3);
+    });
+    await pass(1_500);
+    const shares = parties.map(({ grants }) => grants);
+    for (const share of shares) expect(share).toBeGreaterThan(Math.max(...shares) / 20);
+    await stop(pass, ...parties);
+  },
+);

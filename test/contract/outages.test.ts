@@ -1,0 +1,120 @@
+/** Contract section 2: calls, and those who wait, while Redis gives no answer, or one that is of no use. */
+import { expect } from "vitest";
+import { row, SINGLE, watch } from "../support/place/index.js";
+
+/** Long enough that the poll wakes no waiter. */
+const NEVER = 600_000;
+const COMMAND_TIMEOUT = 1_000;
+const PATIENT = { pollCap: NEVER, commandTimeout: COMMAND_TIMEOUT, watchdogTimeout: 900_000 };
+
+row(
+  "a call made in an outage is UNAVAILABLE after commandTimeout, or its wait if that is shorter, and says why [§2 unavailable] [§6 cause] [F7]",
+  { kinds: SINGLE, client: PATIENT },
+  async ({ lock, a, pass }) => {
+    await a.cut();
+    const starts: [number, () => Promise<unknown>][] = [
+      [80, () => lock.tryLock(80)],
+      [80, () => lock.lock({ wait: 80 })],
+      [COMMAND_TIMEOUT, () => lock.tryLock()],
+      [COMMAND_TIMEOUT, () => lock.tryLock(60_000)],
+      [COMMAND_TIMEOUT, () => lock.lock()],
+      [COMMAND_TIMEOUT, () => lock.run(() => "never")],
+    ];
+    for (const [ms, start] of starts) {
+      const call = watch(start());
+      await pass(ms - 1);
+      expect(call.outcome).toBe("pending");
+      await pass(1);
+      expect(call.error).toMatchObject({ code: "UNAVAILABLE", lockName: lock.name });
+      expect((call.error as Error).cause).toBeInstanceOf(Error);
+    }
+    await a.mend();
+    await pass(1_000);
+  },
+);
+
+row(
+  "a single try behind a call of its owner without an answer is UNAVAILABLE in its own time [§2 unavailable] [§3 call-order]",
+  { kinds: SINGLE, client: PATIENT },
+  async ({ lock, a, pass, client }) => {
+    await (await lock.lock()).unlock();
+    a.keep("requests");
+    await client.scope(async () => {
+      const first = watch(lock.lock());
+      await pass(500);
+      const second = watch(lock.tryLock());
+      await pass(500);
+      expect([first.outcome, second.outcome]).toEqual(["UNAVAILABLE", "pending"]);
+      await pass(501);
+      expect(second.outcome).toBe("UNAVAILABLE");
+    });
+    await a.letGo();
+  },
+);
+
+row(
+  "a wait whose last try has no answer ends UNAVAILABLE, and one that ends while others hold the lock does not [§2 last-try-unanswered]",
+  { kinds: SINGLE, client: { ...PATIENT, pollCap: 500 } },
+  async ({ lock, rival, a, pass }) => {
+    const theirs = await rival.lock();
+    const calls = [
+      watch(lock.lock({ wait: 4_000 })),
+      watch(lock.tryLock(4_000)),
+      watch(lock.lock({ wait: 300 })),
+    ];
+    await pass(300);
+    expect(calls[2]?.outcome).toBe("WAIT_TIMEOUT");
+    a.keep("replies");
+    await pass(4_000);
+    expect(calls[0]?.outcome).toBe("UNAVAILABLE");
+    expect(["UNAVAILABLE", null]).toContain(calls[1]?.outcome);
+    await a.letGo();
+    await theirs.unlock();
+  },
+);
+
+row(
+  "waiters survive an outage, and learn afterwards of what they did not hear [§2 waiting-survives-outage] [F19]",
+  { kinds: SINGLE, client: PATIENT },
+  async ({ lock, rival, a, pass, settle }) => {
+    const theirs = await rival.lock();
+    const calls = [watch(lock.lock()), watch(lock.lock())];
+    await pass(100);
+    await a.cut();
+    await pass(20_000);
+    await theirs.unlock();
+    await pass(20_000);
+    expect(calls.map(({ outcome }) => outcome)).toEqual(["pending", "pending"]);
+    await a.mend();
+    await pass(10);
+    for (const call of calls) {
+      expect(call.value?.isHeld).toBe(true);
+      await call.value?.unlock();
+      await settle();
+    }
+  },
+);
+
+for (const way of ["requests", "replies"] as const) {
+  row(
+    `a waiter whose try has no answer, since its ${way} are on their way, waits on and gets the lock once it is free [§2 waiting-survives-outage]`,
+    { kinds: SINGLE, client: { ...PATIENT, pollCap: 500 } },
+    async ({ lock, rival, a, pass }) => {
+      const theirs = await rival.lock();
+      const call = watch(lock.lock());
+      const controller = new AbortController();
+      const aborted = watch(lock.lock({ signal: controller.signal }));
+      await pass(100);
+      a.keep(way);
+      await pass(5_000);
+      expect(call.outcome).toBe("pending");
+      await theirs.unlock();
+      await pass(600);
+      controller.abort("enough");
+      await a.letGo();
+      await pass(1_000);
+      expect([aborted.outcome, call.value?.isHeld]).toEqual(["enough", true]);
+      await call.value?.unlock();
+    },
+  );
+}
