@@ -4,7 +4,7 @@
  */
 import type { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
-import { describe, expect, test } from "vitest";
+import { describe, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
 import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
@@ -102,18 +102,4 @@ describe.each(VERSIONS)("%s", (_, make) => {
       }
     },
   );
-});
-
-test("a connection that its user ends stays ended, also while it asks for the master", async () => {
-  const asking = new Asking((options) => all.connect(options));
-  const client = new LockClient(asking.redis, UNHURRIED);
-  await client.getLock("order").isLocked();
-  const asked = new Promise((resolve) => asking.redis.once("connecting", resolve));
-  await asking.cut(undefined);
-  await asked;
-  const ended = new Promise((resolve) => asking.redis.once("end", resolve));
-  asking.redis.disconnect();
-  await ended;
-  await client.close({ timeout: 0 });
-  expect(asking.redis.status).toBe("end");
 });

@@ -5,9 +5,9 @@
  */
 import { expect, test } from "vitest";
 import { FencedHold, type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
-import { lost, nextEvent } from "../contract/helpers.js";
+import { lost } from "../contract/helpers.js";
 import { KINDS, type Kind } from "../contract/kinds.js";
-import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, forTest, STEADY, startSentinel, UNHURRIED, until } from "../support/index.js";
 import { CALM, makeHasty } from "./sentinel-haste.js";
 
@@ -96,31 +96,6 @@ test("what the replica missed is lost, and the holder is told; what it had is ke
     await taken.hold.unlock();
     await (await rivalOf(taken).lock({ wait: PATIENCE.timeout })).unlock();
   }
-});
-
-test("a client that does not ask the sentinels stays with a silent master until that one is cut off", async () => {
-  await using silent = await startSentinel({ downAfter: CALM });
-  const redis = silent.connect({ failoverDetector: false });
-  const client = new LockClient(redis, { watchdogTimeout: 6_500, commandTimeout: 500 });
-  const port = (): number => redis.stream?.remotePort ?? 0;
-  const hold = await atLast(() => client.getLock("order").lock());
-  const told = nextEvent(client, "lost");
-  const master = await silent.master();
-  await makeHasty(silent);
-  master.pause();
-  await silent.successor(master);
-  // There are no two holders, but no call goes on either.
-  expect(await told).toMatchObject({ lockName: "order", reason: "unreachable" });
-  expect(hold.isHeld).toBe(false);
-  await expect(client.getLock("other").lock()).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  expect(port()).toBe(master.port);
-  // The sentinels make the old master a replica, which ends its connections.
-  master.resume();
-  await until("the client has left it", () => redis.status === "ready" && port() !== master.port, PATIENCE);
-  const other = await atLast(() => client.getLock("other").lock());
-  await atLast(() => other.unlock());
-  await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-  await client.close();
 });
 
 function tokenOf(hold: Hold): bigint {

@@ -1,11 +1,10 @@
 /** `replicas: 1` through Sentinel: a grant that was reported has reached the replica, so the next master has it. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Hold, LockClient, type LockClientOptions, type LockError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { byName, KINDS, type Kind } from "../contract/kinds.js";
+import { KINDS, type Kind } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
-  allKeys,
   keyState,
   type RedisSentinel,
   type RedisServer,
@@ -51,48 +50,6 @@ async function replicaOf(all: RedisSentinel): Promise<RedisServer> {
   return replica;
 }
 
-describe("while the master lives", () => {
-  let setup: Setup;
-  beforeAll(async () => {
-    setup = await setUp();
-  });
-  afterAll(() => setup?.stop());
-  beforeEach(async () => {
-    const redis = setup.all.connect({ db: DB });
-    await until("the replica is in step", async () => {
-      await redis.set("step", "1", "PX", 1_000);
-      return (await redis.wait(1, 1_000)) === 1;
-    });
-    redis.disconnect();
-  });
-
-  test.each(byName())("a grant of the %s is acknowledged", async (_, kind) => {
-    const client = setup.connect({ replicas: 1, replicasTimeout: 10_000 });
-    const hold = await kind.make(client, `granted ${kind.name}`).lock();
-    const copy = (await replicaOf(setup.all)).connect({ db: DB });
-    expect(await copy.hgetall(hold.lockName)).toEqual(kind.fields(hold.ownerId, 1));
-    await hold.unlock();
-  });
-
-  test("with the replica stopped, each kind rejects with REPLICAS and leaves nothing behind", async () => {
-    const client = setup.connect({ replicas: 1, replicasTimeout: 500 });
-    await client.ready();
-    const replica = await replicaOf(setup.all);
-    replica.pause();
-    const refused = KINDS.map((kind) => failure(kind.make(client, `refused ${kind.name}`).lock()));
-    const errors = await Promise.all(refused);
-    const redis = setup.all.connect({ db: DB });
-    for (const [i, kind] of KINDS.entries()) {
-      expect(errors[i]).toMatchObject({ code: "REPLICAS", acknowledged: 0, required: 1 });
-      await expectNothingBut(redis, kind);
-    }
-    replica.resume();
-    const lock = client.getLock("refused lock");
-    const hold = await until("a grant is acknowledged again", () => lock.lock(), PATIENCE);
-    await hold.unlock();
-  });
-});
-
 /** A master without replicas, as after a partition, stops granting if it is configured so. */
 test("with min-replicas-to-write, a master without a replica in touch grants nothing [F29]", async () => {
   const { all, connect, stop } = await setUp();
@@ -130,18 +87,6 @@ async function refusal(master: RedisServer): Promise<string> {
     () => "",
     (error: Error) => error.message,
   );
-}
-
-/** Only markers with a TTL are left, and keys that the kind always keeps. */
-async function expectNothingBut(redis: ReturnType<RedisSentinel["connect"]>, kind: Kind): Promise<void> {
-  const name = `refused ${kind.name}`;
-  expect((await keyState(redis, name)).type).toBe("none");
-  for (const [key, { ttl }] of await allKeys(redis, `{${name}}`)) {
-    if (kind.keeps(key)) continue;
-    expect(key).toMatch(/^(redisson_unlock_latch|holdfast_over):/);
-    expect(ttl).toBeGreaterThan(0);
-    expect(ttl).toBeLessThanOrEqual(60_000);
-  }
 }
 
 test("every grant that was told before the master was killed is known to the next one [F28]", async () => {
