@@ -14,6 +14,7 @@ import {
   type VirtualPlace,
   watch,
 } from "../support/place/index.js";
+import { isTrace } from "../support/place/place.js";
 
 const COMMAND_TIMEOUT = 1_000;
 const WATCHDOG = 9_000;
@@ -248,7 +249,14 @@ const FAULTS: readonly Fault[] = [
 
 /** What Redis has is what the process believes to have, and others are excluded for exactly as long. */
 async function expectAgreement({ place, holds }: Act): Promise<void> {
-  const { lock, rival, view, kind } = place;
+  const { lock, rival, view, kind, servers } = place;
+  for (const server of servers) {
+    for (const name of server.names()) {
+      const ttl = server.ttl(name);
+      expect(ttl).toBeGreaterThan(0);
+      if (isTrace(name)) expect(ttl).toBeLessThanOrEqual(60_000);
+    }
+  }
   const [owner] = holds;
   const held = holds.filter(({ isHeld }) => isHeld);
   if (owner) expect(await lock.getHoldCount({ owner })).toBe(held.length);
@@ -306,7 +314,7 @@ for (const fault of FAULTS) {
   const commands = COMMANDS.filter(({ isAbortable }) => fault.ends !== "aborted" || isAbortable);
   for (const command of commands) {
     row(
-      `${command.does} ${fault.title} [§2 counts-once]`,
+      `${command.does} ${fault.title} [§2 counts-once] [§2 always-ttl]`,
       {
         kinds: command.kinds ?? KINDS,
         client: { commandTimeout: COMMAND_TIMEOUT, watchdogTimeout: WATCHDOG, pollCap: 500 },
