@@ -54,29 +54,6 @@ multiRow(
 );
 
 multiRow(
-  "a lease that is over when it begins rejects LOCK_LOST, and nothing is left [§2 late-grant]",
-  async ({ a, group, held, pass, settle }) => {
-    const multi = group("a0", "b1");
-    expect(await failure(multi.lock({ lease: 1 }))).toMatchObject({ code: "LOCK_LOST" });
-    expect(await failure(multi.tryLock(0, 1))).toMatchObject({ code: "LOCK_LOST" });
-    a.at(1).keep("replies");
-    const late = watch(multi.lock({ lease: 1_000 }));
-    await pass(500);
-    await a.at(1).letOneGo();
-    await pass(1_200);
-    await a.letGo();
-    await pass(ANSWER);
-    await settle();
-    if (late.value?.isHeld) await late.value.unlock();
-    else
-      expect(late.error ?? (await failure(late.value?.unlock() as Promise<void>))).toMatchObject({
-        code: "LOCK_LOST",
-      });
-    expect(held()).toEqual([]);
-  },
-);
-
-multiRow(
   "without a lease the watchdog of each member's client keeps it, and the least deadline counts [§2 watchdog-any]",
   async ({ party, of, pass }) => {
     const [short, long] = [party({ watchdogTimeout: 3_000 }), party()];
@@ -90,19 +67,6 @@ multiRow(
     for (const each of [short, long]) await each.close();
   },
 );
-
-multiRow("extend sets the deadline of all members [§2 extend-later]", async ({ group, servers }) => {
-  const hold = await group("a0", "b1").lock({ lease: 10_000 });
-  await hold.extend(60_000);
-  expect(hold.remaining).toBe(59_398);
-  for (const [i, name] of ["a", "b"].entries()) expect(servers[i]?.ttl(name)).toBe(60_000);
-  await hold.extend(5_000);
-  expect(hold.remaining).toBe(4_948);
-  await hold.members[1]?.extend(2_000);
-  expect(hold.remaining).toBe(1_978);
-  await hold.unlock();
-  expect(await failure(hold.extend(10_000))).toMatchObject({ code: "NOT_OWNER", lockName: "a,b" });
-});
 
 interface Loss {
   readonly what: string;

@@ -200,34 +200,6 @@ for (const [what, last] of [
   );
 
 redRow(
-  "events of a call without a hold name one owner of the first master, on each master's client [§1 events] [B237]",
-  async ({ a, red, client, occupy, vacate, settle }) => {
-    const told: string[][] = [[], [], []];
-    const ids = new Set<string | undefined>();
-    for (const [i, each] of a.clients.entries())
-      for (const name of ["rejected", "waiting", "gaveUp"] as const)
-        each.on(name, ({ kind, ownerId }) => {
-          if (kind !== "red") return;
-          told[i]?.push(name);
-          ids.add(ownerId);
-        });
-    occupy(0, 1, 2);
-    expect(await red.tryLock(0, LEASE)).toBeNull();
-    const controller = new AbortController();
-    const call = watch(red.lock({ lease: LEASE, signal: controller.signal }));
-    await settle();
-    controller.abort("enough");
-    await settle();
-    expect(call.outcome).toBe("enough");
-    const life = ["rejected", "waiting", "gaveUp"];
-    expect(told).toEqual([life, life, life]);
-    expect(ids.size).toBe(2);
-    for (const id of ids) expect(id).toMatch(new RegExp(`^${client.id}:\\d+$`));
-    vacate(0, 1, 2);
-  },
-);
-
-redRow(
   "a call made before the last unlock re-enters, though the first master answers last [§3 unlock-during-nested] [B84]",
   async ({ a, red, client, settle }) => {
     await client.scope(async () => {
