@@ -19,7 +19,7 @@ const COLOURS = {
   "simple-redis-mutex": ["#be185d", "#f472b6"],
 };
 /** For whom has no name that is known: by number. */
-export const PALETTE = [
+const PALETTE = [
   ["#1d4ed8", "#60a5fa"],
   ["#c2410c", "#fb923c"],
   ["#15803d", "#4ade80"],
@@ -236,7 +236,7 @@ function lanesOf(spans) {
  * A row for each of `rows`, `[{ label, spans: [{ name, colours, from, to }] }]`, on one axis `x`: `{ label, from, to }` in
  * seconds. `bands` as for {@link bandsOf}.
  */
-export function spans({ title, subtitle, x, rows, bands = [], left = MARGIN, step = 34 }) {
+function spans({ title, subtitle, x, rows, bands = [], left = MARGIN, step = 34 }) {
   const styles = new Styles();
   const bottom = TOP + rows.length * step;
   const scale = linearScale([x.to - x.from], left, WIDTH - RIGHT);

@@ -104,5 +104,3 @@ export const WITH_GROUP: readonly Kind[] = [...KINDS, GROUP];
 export const byName = (kinds: readonly Kind[] = KINDS): [name: string, kind: Kind][] =>
   kinds.map((kind) => [kind.name, kind]);
 
-/** The kinds that only one owner at a time can hold. */
-export const EXCLUSIVE: readonly Kind[] = WITH_GROUP.filter(({ exclusive }) => exclusive);

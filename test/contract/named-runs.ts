@@ -5,6 +5,7 @@ import {
   type Deferred,
   deferred,
   EXCLUSIVE,
+  type Kind,
   row,
   type VirtualPlace,
   type Watched,
@@ -62,7 +63,7 @@ export class Runs {
 type Body = (place: VirtualPlace & { runs: Runs }) => unknown;
 
 /** A row on the kinds that exclude, all of whose calls have one owner: it is written inside one scope. */
-export function inScope(title: string, body: Body, kinds = EXCLUSIVE): void {
+export function inScope(title: string, body: Body, kinds: readonly Kind[] = EXCLUSIVE): void {
   row(title, { kinds }, (place) =>
     place.client.scope(async () => void (await body({ ...place, runs: new Runs(place) }))),
   );

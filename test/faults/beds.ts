@@ -5,7 +5,7 @@ import type { LockClient } from "../../src/index.js";
 import { isPresence, type KeyState, keyState, type Matcher, until } from "../support/index.js";
 import { type Bed, turn, type Watched, watch } from "./harness.js";
 
-export class Beds implements AsyncDisposable {
+class Beds implements AsyncDisposable {
   readonly beds: readonly Bed[];
 
   constructor(beds: readonly Bed[]) {

@@ -77,7 +77,7 @@ export function kindsOn(topology: Topology): readonly string[] {
 }
 
 /** The processes for some kinds. */
-export function crewsOf(kinds: readonly string[]): Crew[] {
+function crewsOf(kinds: readonly string[]): Crew[] {
   const mortal = kinds.filter((kind) => !IMMORTAL.includes(kind));
   const counted = kinds.filter((kind) => kind === "semaphore");
   return [

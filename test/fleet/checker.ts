@@ -118,10 +118,7 @@ export function check(history: History, limits: Limits): Finding[] {
 }
 
 /** The last moment at which the holder surely had what it was granted. */
-export function endOf(
-  { enteredAt, leftAt, lost, permits, process, renewed, until }: Stay,
-  deaths: Deaths,
-): number {
+function endOf({ enteredAt, leftAt, lost, permits, process, renewed, until }: Stay, deaths: Deaths): number {
   let end = leftAt ?? enteredAt;
   // Redis keeps a lease for a dead holder, too; nobody knows how far it had been renewed.
   if (leftAt === undefined) end = renewed ? Math.min(deaths.get(process) ?? enteredAt, until) : until;

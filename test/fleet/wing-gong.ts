@@ -32,9 +32,7 @@ export type Outcome<Answer = unknown> =
 
 export type History<Call = unknown, Answer = unknown> = readonly Operation<Call, Answer>[];
 
-export function groupByName<Call, Answer>(
-  history: History<Call, Answer>,
-): Map<string, Operation<Call, Answer>[]> {
+function groupByName<Call, Answer>(history: History<Call, Answer>): Map<string, Operation<Call, Answer>[]> {
   const names = new Map<string, Operation<Call, Answer>[]>();
   for (const operation of history) {
     const known = names.get(operation.name);

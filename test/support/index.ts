@@ -8,7 +8,6 @@ export * from "./cluster-failover.js";
 export * from "./cluster-proxy.js";
 export * from "./cluster-slots.js";
 export * from "./command-counter.js";
-export type { RecordedCommand } from "./command-record.js";
 export * from "./fault-proxy.js";
 export { freePort, releasePort } from "./free-port.js";
 export * from "./key-state.js";

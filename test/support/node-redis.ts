@@ -1,6 +1,5 @@
 /** Clients of the package redis, versions 5 and 6. */
 import { createRequire } from "node:module";
-import type { Redis } from "ioredis";
 import type { RedisConnection } from "../../src/index.js";
 
 export type NodeRedisVersion = 5 | 6;
@@ -52,6 +51,3 @@ export interface UserRedis extends RedisConnection {
   disconnect(): void;
   on(event: string, listener: (...args: never[]) => void): unknown;
 }
-
-/** The connection itself. */
-export const connectionLike = (redis: Redis): RedisConnection => redis;

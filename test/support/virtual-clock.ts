@@ -38,6 +38,6 @@ export class VirtualClock extends TestClock {
 }
 
 /** Resolves when all work is done that waits for no timer, no socket and no message. */
-export function settled(): Promise<void> {
+function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -24,7 +24,7 @@ import { VirtualClock } from "../../support/virtual-clock.js";
 
 export { watch } from "../../support/outcome.js";
 
-export const NAME = "job";
+const NAME = "job";
 
 /** The name of each script, by its text for EVAL and its hash for EVALSHA. */
 const SCRIPTS = new Map(
