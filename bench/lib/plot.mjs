@@ -18,17 +18,6 @@ const COLOURS = {
   redlock5: ["#15803d", "#4ade80"],
   "simple-redis-mutex": ["#be185d", "#f472b6"],
 };
-/** For whom has no name that is known: by number. */
-const PALETTE = [
-  ["#1d4ed8", "#60a5fa"],
-  ["#c2410c", "#fb923c"],
-  ["#15803d", "#4ade80"],
-  ["#7e22ce", "#c084fc"],
-  ["#be185d", "#f472b6"],
-  ["#0f766e", "#2dd4bf"],
-  ["#a16207", "#facc15"],
-  ["#4b5563", "#d1d5db"],
-];
 const GREY = ["#6b7280", "#9ca3af"];
 
 const escaped = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
@@ -230,45 +219,6 @@ function lanesOf(spans) {
       return { ...span, lane };
     });
   return { lanes, count: Math.max(1, ends.length) };
-}
-
-/**
- * A row for each of `rows`, `[{ label, spans: [{ name, colours, from, to }] }]`, on one axis `x`: `{ label, from, to }` in
- * seconds. `bands` as for {@link bandsOf}.
- */
-function spans({ title, subtitle, x, rows, bands = [], left = MARGIN, step = 34 }) {
-  const styles = new Styles();
-  const bottom = TOP + rows.length * step;
-  const scale = linearScale([x.to - x.from], left, WIDTH - RIGHT);
-  const place = (value) => left + ((WIDTH - RIGHT - left) * (value - x.from)) / (x.to - x.from);
-  const ticks = scale.ticks.map(([value]) => value + Math.ceil(x.from)).filter((value) => value <= x.to);
-  const body = [
-    ...bandsOf(bands, { place }, bottom, styles),
-    ...ticks.flatMap((value) => [
-      line(place(value), TOP, place(value), bottom, "grid"),
-      text(place(value), bottom + 18, label(value), { anchor: "middle" }),
-    ]),
-    line(left, bottom, WIDTH - RIGHT, bottom, "axis"),
-    text((left + WIDTH - RIGHT) / 2, bottom + 38, x.label, { anchor: "middle" }),
-  ];
-  for (const [i, row] of rows.entries()) {
-    const top = TOP + i * step;
-    body.push(text(left - 8, top + step / 2 + 4, row.label, { anchor: "end", kind: "strong" }));
-    body.push(line(left, top + step, WIDTH - RIGHT, top + step, "grid"));
-    const { lanes, count } = lanesOf(row.spans);
-    const height = (step - 6) / count;
-    for (const { name, colours, from, to, lane } of lanes) {
-      const [begin, end] = [place(Math.max(from, x.from)), place(Math.min(to, x.to))];
-      const style = styles.of(name, false, colours).replace("s", "f");
-      body.push(
-        `<rect x="${tidy(begin)}" y="${tidy(top + 3 + lane * height)}" width="${tidy(Math.max(1, end - begin))}" height="${tidy(Math.max(1, height - 0.5))}" class="${style}"><title>${escaped(`${row.label}: ${name}, ${label(from)} to ${label(to)}`)}</title></rect>`,
-      );
-    }
-  }
-  const names = [...rows.flatMap((row) => row.spans), ...bands].map(({ name }) => name);
-  const under = legend([...new Set(names)], bottom + AXIS + 18, styles, () => false);
-  body.push(...under.items);
-  return frame({ title, subtitle, height: bottom + AXIS + under.height + 12, styles, body });
 }
 
 /**
