@@ -54,6 +54,25 @@ multiRow(
 );
 
 multiRow(
+  "a lease that is over before all members are granted rejects LOCK_LOST, and nothing is left [§2 late-grant]",
+  async ({ a, group, held, pass }) => {
+    const multi = group("a0", "b1");
+    expect(await failure(multi.lock({ lease: 1 }))).toMatchObject({ code: "LOCK_LOST" });
+    expect(await failure(multi.tryLock(0, 1))).toMatchObject({ code: "LOCK_LOST" });
+    a.keep("replies");
+    const late = watch(multi.lock({ lease: 1_000 }));
+    for (let i = 0; i < 4 && late.state === "pending"; i++) {
+      // Each answer comes when the lease that it tells of is over.
+      await pass(1_000);
+      await a.letOneGo();
+    }
+    await a.letGo();
+    await pass(ANSWER);
+    expect([late.outcome, held()]).toEqual(["LOCK_LOST", []]);
+  },
+);
+
+multiRow(
   "without a lease the watchdog of each member's client keeps it, and the least deadline counts [§2 watchdog-any]",
   async ({ party, of, pass }) => {
     const [short, long] = [party({ watchdogTimeout: 3_000 }), party()];
