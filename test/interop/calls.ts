@@ -61,41 +61,21 @@ export interface LatchCalls {
 
 export type Subject = "lock" | "semaphore" | "permits" | "latch";
 
-/** What the arguments of each call are called, in their order. */
-export const ARGUMENTS: Readonly<Record<Subject, Readonly<Record<string, readonly string[]>>>> = {
-  lock: {
-    lock: ["lease"],
-    tryLock: ["wait", "lease"],
-    unlock: [],
-    forceUnlock: [],
-    isLocked: [],
-    isHeldByCurrentThread: [],
-    getHoldCount: [],
-    remainTimeToLive: [],
-    lockAndGetToken: [],
-    getToken: [],
-  },
-  semaphore: {
-    trySetPermits: ["permits"],
-    acquire: ["permits"],
-    tryAcquire: ["permits", "wait"],
-    release: ["permits"],
-    addPermits: ["permits"],
-    availablePermits: [],
-    drainPermits: [],
-  },
-  permits: {
-    trySetPermits: ["permits"],
-    setPermits: ["permits"],
-    addPermits: ["permits"],
-    acquire: ["lease"],
-    tryAcquire: ["wait", "lease"],
-    release: ["permitId"],
-    tryRelease: ["permitId"],
-    updateLeaseTime: ["permitId", "lease"],
-    availablePermits: [],
-    acquiredPermits: [],
-    getPermits: [],
-  },
-  latch: { trySetCount: ["count"], countDown: [], await: ["wait"], getCount: [], delete: [] },
+/** The calls of each, with what their arguments are called, in their order. */
+const SIGNATURES: Readonly<Record<Subject, string>> = {
+  lock: "lock(lease) tryLock(wait,lease) unlock forceUnlock isLocked isHeldByCurrentThread getHoldCount remainTimeToLive lockAndGetToken getToken",
+  semaphore:
+    "trySetPermits(permits) acquire(permits) tryAcquire(permits,wait) release(permits) addPermits(permits) availablePermits drainPermits",
+  permits:
+    "trySetPermits(permits) setPermits(permits) addPermits(permits) acquire(lease) tryAcquire(wait,lease) release(permitId) tryRelease(permitId) updateLeaseTime(permitId,lease) availablePermits acquiredPermits getPermits",
+  latch: "trySetCount(count) countDown await(wait) getCount delete",
 };
+
+/** The names of the arguments by the name of the call. */
+export function argumentsOf(subject: Subject): Record<string, readonly string[]> {
+  const calls = SIGNATURES[subject].split(" ").map((each) => {
+    const [call = "", names] = each.replace(")", "").split("(");
+    return [call, names?.split(",") ?? []] as const;
+  });
+  return Object.fromEntries(calls);
+}

@@ -1,7 +1,7 @@
 /** Redisson's clients, threads and objects as the driver offers them. */
 import { until, type Watched, watch } from "../support/index.js";
 import {
-  ARGUMENTS,
+  argumentsOf,
   type LatchCalls,
   type LockCalls,
   type LockKind,
@@ -9,7 +9,7 @@ import {
   type SemaphoreCalls,
   type Subject,
 } from "./calls.js";
-import type { Answer, Driver } from "./jvm.js";
+import type { Driver } from "./jvm.js";
 import type { Party } from "./party.js";
 
 export interface JavaOptions {
@@ -44,7 +44,7 @@ export interface JavaLatch extends LatchCalls {
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
-type Call = (call: Arguments) => Promise<Answer<unknown>>;
+type Call = (call: Arguments) => Promise<unknown>;
 
 let lastClient = 0;
 
@@ -64,20 +64,18 @@ export class JavaClient {
 
   static async connect(jvm: Driver, options: JavaOptions): Promise<JavaClient> {
     const name = `client-${++lastClient}`;
-    const { value } = await jvm.call<string>({ client: name, op: "connect", ...options });
-    return new JavaClient(jvm, name, value);
+    return new JavaClient(jvm, name, await jvm.call({ client: name, op: "connect", ...options }));
   }
 
   /** A thread of that name, made at its first use; to Redisson a thread is an owner. */
   async thread(name: string): Promise<JavaThread> {
     const call = (rest: Arguments) => this.#jvm.call({ client: this.name, thread: name, ...rest });
-    const { value } = await call({ op: "threadId" });
-    return new JavaThread(`${this.id}:${String(value)}`, call);
+    return new JavaThread(`${this.id}:${String(await call({ op: "threadId" }))}`, call);
   }
 
   /** Makes a call about the client as a whole. */
-  async call<T>(call: Arguments): Promise<T> {
-    return (await this.#jvm.call<T>({ client: this.name, thread: "client", ...call })).value;
+  call<T>(call: Arguments): Promise<T> {
+    return this.#jvm.call({ client: this.name, thread: "client", ...call });
   }
 
   async close(): Promise<void> {
@@ -117,8 +115,8 @@ export class JavaThread implements Party {
   }
 
   /** Makes a call that the table does not have. */
-  async call<T>(call: Arguments): Promise<T> {
-    return (await this.#call(call)).value as T;
+  call<T>(call: Arguments): Promise<T> {
+    return this.#call(call) as Promise<T>;
   }
 
   async parked<T>(call: () => Promise<T>): Promise<Watched<T>> {
@@ -140,7 +138,7 @@ export class JavaThread implements Party {
   }
 
   #calls<T>(subject: Subject, of: Arguments): T {
-    const calls = Object.entries(ARGUMENTS[subject]).map(([op, names]) => {
+    const calls = Object.entries(argumentsOf(subject)).map(([op, names]) => {
       const make = (...given: unknown[]) =>
         this.call({ ...of, op, ...Object.fromEntries(names.map((name, i) => [name, given[i]])) });
       return [op, make];

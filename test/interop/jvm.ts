@@ -13,22 +13,15 @@ const OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", 
 const LOG_OPTIONS = ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"];
 const STDERR_KEPT = 16_384;
 
-export interface Answer<T> {
-  readonly value: T;
-  /** The end of the call in the JVM, in nanoseconds on the clock of `process.hrtime`. */
-  readonly at: bigint;
-}
-
 interface Reply {
   readonly id: number;
-  readonly at: string;
   readonly value?: unknown;
   readonly error?: string;
   readonly message?: string;
 }
 
 interface Waiting {
-  readonly resolve: (answer: Answer<unknown>) => void;
+  readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -49,13 +42,13 @@ export abstract class Driver {
   protected abstract readonly log: string;
 
   /** Makes a call. Rejects with a `JavaError`, or if the JVM ends before the answer. */
-  call<T>(call: Readonly<Record<string, unknown>>): Promise<Answer<T>> {
+  call<T>(call: Readonly<Record<string, unknown>>): Promise<T> {
     if (this.#ended) return Promise.reject(this.#end());
     const id = ++this.#lastId;
-    return new Promise<Answer<unknown>>((resolve, reject) => {
+    return new Promise<unknown>((resolve, reject) => {
       this.#calls.set(id, { resolve, reject });
       this.#output.write(`${JSON.stringify({ ...call, id })}\n`);
-    }) as Promise<Answer<T>>;
+    }) as Promise<T>;
   }
 
   protected end(): void {
@@ -68,10 +61,10 @@ export abstract class Driver {
     return new Error(`the JVM has ended\n${this.log}`);
   }
 
-  #answer({ id, at, value, error, message = "" }: Reply): void {
+  #answer({ id, value, error, message = "" }: Reply): void {
     const waiting = this.#calls.get(id);
     this.#calls.delete(id);
-    if (error === undefined) waiting?.resolve({ value, at: BigInt(at) });
+    if (error === undefined) waiting?.resolve(value);
     else waiting?.reject(new JavaError(error, message));
   }
 }

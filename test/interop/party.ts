@@ -3,12 +3,14 @@ import { type Hold, isLockError, type Lock, type LockClient, MultiLock } from ".
 import { type Watched, watch } from "../support/outcome.js";
 import { until } from "../support/until.js";
 import {
+  argumentsOf,
   JavaError,
   type LatchCalls,
   type LockCalls,
   type LockKind,
   type PermitsCalls,
   type SemaphoreCalls,
+  type Subject,
 } from "./calls.js";
 
 export type Side = "Java" | "Node";
@@ -77,43 +79,30 @@ export class NodeParty implements Party {
   }
 
   semaphore(name: string): SemaphoreCalls {
-    const semaphore = this.client.getSemaphore(name);
-    return {
-      trySetPermits: (permits) => semaphore.trySetPermits(permits),
-      acquire: (permits) => semaphore.acquire(permits, this.#signal),
-      tryAcquire: (permits, wait) => semaphore.tryAcquire(permits, wait, this.#signal),
-      release: (permits) => semaphore.release(permits),
-      addPermits: (permits) => semaphore.addPermits(permits),
-      availablePermits: () => semaphore.availablePermits(),
-      drainPermits: () => semaphore.drainPermits(),
-    };
+    return this.#bound("semaphore", this.client.getSemaphore(name), ["acquire", "tryAcquire"]);
   }
 
   permits(name: string): PermitsCalls {
     const permits = this.client.getPermitExpirableSemaphore(name);
-    return {
-      trySetPermits: (count) => permits.trySetPermits(count),
-      setPermits: (count) => permits.setPermits(count),
-      addPermits: (count) => permits.addPermits(count),
-      acquire: (lease) => permits.acquire({ lease, ...this.#signal }),
-      tryAcquire: (wait, lease) => permits.tryAcquire(wait, lease, this.#signal),
-      release: (id) => permits.release(id),
-      tryRelease: (id) => permits.tryRelease(id),
-      updateLeaseTime: (id, lease) => permits.updateLeaseTime(id, lease),
-      availablePermits: () => permits.availablePermits(),
-      acquiredPermits: () => permits.acquiredPermits(),
-      getPermits: () => permits.getPermits(),
-    };
+    const acquire = (lease?: number) => permits.acquire({ lease, ...this.#signal });
+    return { ...this.#bound<PermitsCalls>("permits", permits, ["tryAcquire"]), acquire };
   }
 
   latch(name: string): LatchCalls {
-    const latch = this.client.getCountDownLatch(name);
-    return {
-      trySetCount: (count) => latch.trySetCount(count),
-      countDown: () => latch.countDown(),
-      await: (wait) => latch.await(wait, this.#signal),
-      getCount: () => latch.getCount(),
-    };
+    return this.#bound("latch", this.client.getCountDownLatch(name), ["await"]);
+  }
+
+  /** The calls of the object; those that wait get the signal behind their arguments. */
+  #bound<T>(subject: Subject, object: object, waiting: readonly string[]): T {
+    const methods = object as Record<string, (...args: unknown[]) => Promise<unknown>>;
+    const calls = Object.entries(argumentsOf(subject)).map(([name, { length }]) => {
+      const call = (...args: unknown[]) => {
+        const given = Array.from({ length }, (_, i) => args[i]);
+        return methods[name]?.(...given, ...(waiting.includes(name) ? [this.#signal] : []));
+      };
+      return [name, call];
+    });
+    return Object.fromEntries(calls) as T;
   }
 
   /** It waits if it was refused, its client has begun to listen, and it has asked once more since. */

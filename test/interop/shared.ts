@@ -21,7 +21,7 @@ export default async function setup({ provide }: TestProject): Promise<() => Pro
     const jvm = new Jvm(built);
     jvms.push(jvm);
     jvm.ref(); // nothing else does that before Vitest has its workers
-    const { value: port } = await jvm.call<number>({ op: "listen" });
+    const port = await jvm.call<number>({ op: "listen" });
     return { ...built, port };
   };
   provide("sharedRedisson", await Promise.all((await build()).map(start)));

@@ -1,6 +1,6 @@
 /** Semaphores, permits and latches of both sides: what wakes their waiters, and how a permit's lease ends. */
 import { expect, test } from "vitest";
-import { PATIENCE, until, type Watched } from "../../support/index.js";
+import { until, type Watched } from "../../support/index.js";
 import { NEVER } from "../calls.js";
 import { DIRECTIONS, type Party, type Side } from "../party.js";
 import { soon, withRedisson } from "../scene.js";
@@ -91,16 +91,6 @@ withRedisson("counted", (scene) => {
     expect(await giver.availablePermits()).toBe(1);
   });
 
-  test("permits that Java took away below zero are missing in Node, too", async () => {
-    const name = scene.name();
-    const [java, node] = [(await scene.thread()).semaphore(name), scene.node().semaphore(name)];
-    await java.trySetPermits(1);
-    await java.addPermits(-3);
-    expect([await node.availablePermits(), await node.tryAcquire()]).toEqual([-2, false]);
-    await node.release(3);
-    expect(await java.tryAcquire()).toBe(true);
-  });
-
   test("Java's permit without a lease is counted by Node, never pruned, and given back by Node", async () => {
     const name = scene.name();
     const [java, node] = [(await scene.thread()).permits(name), scene.node().permits(name)];
@@ -149,20 +139,6 @@ withRedisson("counted", (scene) => {
       expect(await holder.updateLeaseTime(id, 1_000)).toBe(true);
       await soon(waiting);
     }
-  });
-
-  test("what a killed JVM took without a lease stays out until Node gives it back", {
-    timeout: 4 * PATIENCE,
-  }, async () => {
-    const name = scene.name();
-    const node = scene.node().permits(name);
-    await node.trySetPermits(1);
-    const jvm = scene.newJvm();
-    const id = await (await scene.thread(await scene.newJava({}, jvm))).permits(name).acquire();
-    await jvm.kill();
-    expect(await node.tryAcquire()).toBeNull();
-    expect(await node.tryRelease(id)).toBe(true);
-    expect(await node.availablePermits()).toBe(1);
   });
 
   test("a latch is set and counted down by turns, gate after gate, for waiters of both sides", async () => {

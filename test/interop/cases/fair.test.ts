@@ -1,7 +1,7 @@
 /** One queue of a fair lock for both sides: who is next, who leaves, and whose place lapses. */
 import { expect, test } from "vitest";
 import { fairQueue, fairTimeouts } from "../../../src/base/names.js";
-import { PATIENCE, SLACK, STEADY, until, type Watched, watch } from "../../support/index.js";
+import { PATIENCE, SLACK, STEADY, until, type Watched } from "../../support/index.js";
 import { type LockCalls, NEVER } from "../calls.js";
 import { DIRECTIONS, type Party, type Side } from "../party.js";
 import { type PartyOptions, soon, withRedisson } from "../scene.js";
@@ -116,29 +116,6 @@ withRedisson("fair lock", (scene) => {
     for (const side of ["Java", "Node"] as const)
       expect(await FAIR.tries(await scene.party(side), name)).toBeNull();
     expect(await length(name)).toBe(1);
-  });
-
-  test("Java takes a wait without a lease for milliseconds: its place lapses under a holder that renews, and it comes in last", async ({
-    skip,
-  }) => {
-    if (!scene.atLeast("3.40.0")) skip(`Redisson ${scene.version} takes the unit for what it is`);
-    const name = scene.name();
-    const holder = scene.node({ watchdogTimeout: LEASE }).lock("fair", name);
-    await holder.lock();
-    const java = await scene.thread();
-    const first = await java.parked(() => java.call({ kind: "fair", name, op: "tryLock", waitSeconds: 60 }));
-    const lapses = Number(await scene.redis.zscore(fairTimeouts(name), java.owner));
-    expect(lapses - Date.now()).toBeLessThan(LEASE + 1_000);
-    const node = scene.node();
-    const second = watch(FAIR.waits(node, name));
-    await until("it has a place", async () => (await length(name)) === 2);
-    await until("Java's place has lapsed", () => Date.now() > lapses);
-    await holder.unlock();
-    const leave = await soon(second);
-    expect(first.state).toBe("pending");
-    await leave();
-    expect(await soon(first)).toBe(true);
-    await java.lock("fair", name).unlock();
   });
 
   interface Death {

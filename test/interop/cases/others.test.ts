@@ -70,20 +70,6 @@ withRedisson("groups", (scene) => {
     expect(await scene.redis.exists(a, b, c)).toBe(0);
   });
 
-  test("Node waits for a member that Java holds, and others may take the rest meanwhile", async () => {
-    const [a, b, c] = [scene.name(), scene.name(), scene.name()];
-    const [java, node] = [await scene.thread(), scene.node()];
-    await java.lock("lock", b).lock(NEVER);
-    const waiting = await node.parked(() => node.multiLock(a, b, c).lock());
-    for (const name of [a, c]) {
-      expect(await java.lock("lock", name).tryLock()).toBe(true);
-      await java.lock("lock", name).unlock();
-    }
-    await java.lock("lock", b).unlock();
-    await soon(waiting);
-    for (const name of [a, b, c]) expect(await java.lock("lock", name).tryLock()).toBe(false);
-  });
-
   test("Java breaks one member: Node's hold on all of them is lost, and the rest is given back", async () => {
     const members = [scene.name(), scene.name(), scene.name()];
     const node = scene.node({ watchdogTimeout: 1_500 });

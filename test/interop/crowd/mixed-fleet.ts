@@ -174,9 +174,8 @@ export class MixedFleet {
       longReads,
       planted,
     };
-    const scripts = { enter: ENTER, leave: LEAVE };
-    const seed = randomInt(2 ** 32);
-    await locks.call({ op: "soak", ...config, ...scripts, name, seed, witness: witness.name });
+    const own = { name, seed: randomInt(2 ** 32), witness: witness.name, enter: ENTER, leave: LEAVE };
+    await locks.call({ op: "soak", ...config, ...own });
   }
 
   async #replaceNode(): Promise<void> {
@@ -220,28 +219,21 @@ function only(kind: string, history: History): History {
 }
 
 /** The stays of each side and kind, the renewed ones, and how often a lock went from one side to the other. */
-export function describeMix({ stays: all }: History): { counts: Record<string, number>; text: string } {
+export function mixOf({ stays: all }: History): Record<string, number> {
   const counts: Record<string, number> = {};
   const count = (what: string) => {
     counts[what] = (counts[what] ?? 0) + 1;
   };
-  const sideOf = (process: string) => (process.startsWith("j") ? "Java" : "Node");
   for (const [lock, stays] of groupByLock(all)) {
     let last: string | undefined;
     const entered = [...stays].sort((a, b) => a.enteredAt - b.enteredAt);
     for (const { process, renewed, enteredAt, leftAt = enteredAt } of entered) {
-      const side = sideOf(process);
+      const side = process.startsWith("j") ? "Java" : "Node";
       if (renewed && leftAt - enteredAt > WATCHDOG * MS) count("renewed stays");
       count(`${side} ${kindOf(lock)}`);
       if (last !== undefined && last !== side) count("changes of side");
       last = side;
     }
   }
-  return {
-    counts,
-    text: Object.keys(counts)
-      .sort()
-      .map((what) => `${counts[what]} ${what}`)
-      .join(", "),
-  };
+  return counts;
 }

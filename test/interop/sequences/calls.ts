@@ -1,6 +1,6 @@
 /** The calls of an actor for each kind, which both sides make by the same names. */
 import { isLockError } from "../../../src/index.js";
-import { ARGUMENTS, type Subject } from "../calls.js";
+import { argumentsOf, type Subject } from "../calls.js";
 import { type Party, saysNotOwner } from "../party.js";
 
 export type Kind = "lock" | "fair" | "fenced" | "readwrite" | "semaphore" | "permits" | "latch";
@@ -38,7 +38,7 @@ export class Actor<P extends Party = Party> {
 
   async perform({ verb, side, ...given }: Call): Promise<Outcome> {
     const [subject, calls] = this.#calls(side);
-    const names = ARGUMENTS[subject][verb];
+    const names = argumentsOf(subject)[verb];
     const call = (calls as Record<string, (...args: unknown[]) => Promise<Outcome | undefined>>)[verb];
     if (!names || !call) throw new Error(`there is no ${verb} of a ${subject}`);
     const values: Readonly<Record<string, unknown>> = { ...given, count: given.permits };

@@ -1,7 +1,6 @@
 package holdfast.interop;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
-import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonNull;
@@ -73,9 +72,6 @@ final class Operations {
                 return json(lock.remainTimeToLive());
             case "lockAndGetToken":
                 return json(text(((RFencedLock) lock).lockAndGetToken()));
-            case "tryLockAndGetToken":
-                return json(text(((RFencedLock) lock).tryLockAndGetToken(
-                        arguments.numberOr("wait", 0), arguments.lease(), MILLISECONDS)));
             case "getToken":
                 return json(text(((RFencedLock) lock).getToken()));
             default:
@@ -86,7 +82,6 @@ final class Operations {
     private static boolean tryLock(RLock lock, Arguments arguments) throws InterruptedException {
         if (arguments.hasLease()) return lock.tryLock(arguments.numberOr("wait", 0), arguments.lease(), MILLISECONDS);
         if (arguments.hasWait()) return lock.tryLock(arguments.number("wait"), MILLISECONDS);
-        if (arguments.has("waitSeconds")) return lock.tryLock(arguments.number("waitSeconds"), SECONDS);
         return lock.tryLock();
     }
 
