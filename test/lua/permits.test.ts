@@ -222,6 +222,7 @@ scriptTable(bench, permitsRenew, {
       given: leased({ [MINE]: 15_000 }, 20_000),
       reply: [1],
       after: leased({ [MINE]: later(30_000) }, 20_000),
+      thrifty: true,
     },
     "1: leases are raised, and kept where they are higher": {
       given: { a: scored({ [MINE]: 15_000, [THEIRS]: 90_000 }), b: scored({ [MINE]: 1_000 }) },

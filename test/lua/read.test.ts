@@ -99,6 +99,11 @@ scriptTable(bench, readAcquire, {
         after: reading({ [OTHER]: [30_000, 10_000], [ME]: [lease] }),
       }),
     ),
+    "{1, 0}: sent again when its owner has come to write as well, it changes nothing of that": {
+      given: writing(90_000, "2", [30_000]),
+      reply: [1, 0],
+      after: writing(90_000, "2", [60_000]),
+    },
     "{0, pttl}: another writes": { given: writing(50_000, "2", [30_000], OTHER), reply: [0, left(50_000)] },
     ...each(
       "{0, ms}: for %s a waiting writer goes first, until it is taken for dead",
@@ -196,6 +201,11 @@ scriptTable(bench, readReenter, {
         reply: 1,
         after: writing(60_000, "1", [60_000]),
       }),
+    ),
+    ...each(
+      "3: the writer that counts on read holds that have lapsed; no count is left behind (%s)",
+      { 2: 2, 3: 3 },
+      (count) => ({ given: writing(30_000, "1", [0, 0]), args: { count }, reply: 3, after: writing(30_000) }),
     ),
     ...each("%s (the first)", keepsOthers, ([reply, given]) => ({ given, args: { count: 1 }, reply })),
     "0: all who read have lapsed; what is left of them goes": { given: allLapsed, reply: 0, after: {} },
@@ -604,6 +614,13 @@ scriptTable(bench, readForce, {
       given: writing(60_000, "2", [30_000, 50_000]),
       reply: 1,
       after: { ...writing(60_000, "2"), ...done },
+    },
+    "1: of readers with thousands of holds the last that is looked for goes, too": {
+      given: {
+        [LOCK]: held({ mode: "read", [ME]: "5002", [OTHER]: "5001" }, 60_000),
+        [holdKey(OTHER, 5_001)]: text("1", 30_000),
+      },
+      ...forced(),
     },
     ...each(
       "0: %s; nothing is changed or announced",
