@@ -3,22 +3,24 @@
 //   npm run simulate                                          2,000 of all kinds, from a random seed
 //   npm run simulate -- --schedules 300000 --seed 1           as many, from this seed on
 //   npm run simulate -- --kind fair --schedules 1 --seed 815  one again, with all that happened if it fails
-//   npm run simulate -- --replay failed.json                  a schedule as it was printed
+//   npm run simulate -- --planted barges                      those that show a mistake of planted.ts
+//   npm run simulate -- --replay failed.json                  a schedule as it was printed, with --planted or not
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { bundle, KINDS, simulate } from "./run.mjs";
+import { bundle, simulate } from "./run.mjs";
 
 const { values } = parseArgs({
   options: {
     schedules: { type: "string", default: "2000" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
     kind: { type: "string" },
+    planted: { type: "string" },
     replay: { type: "string" },
     processes: { type: "string" },
   },
 });
 const { kind } = values;
-if (kind !== undefined && !KINDS.includes(kind)) throw new Error(`--kind must be one of ${KINDS.join(", ")}`);
+const planted = values.planted === undefined ? undefined : [values.planted];
 const [schedules, seed] = [Number(values.schedules), Number(values.seed)];
 if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(seed))
   throw new Error("--schedules and --seed must be whole numbers");
@@ -26,7 +28,8 @@ if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(seed))
 const processes = values.processes === undefined ? undefined : Number(values.processes);
 const file = await bundle();
 if (values.replay) {
-  const { replayed } = await simulate(file, { replay: JSON.parse(await readFile(values.replay, "utf8")) });
+  const replay = JSON.parse(await readFile(values.replay, "utf8"));
+  const { replayed } = await simulate(file, { replay, planted });
   console.log(replayed.lines.join("\n"));
   console.log(`hash ${replayed.hash}: ${replayed.failure ?? "nothing was wrong"}`);
   process.exitCode = replayed.failure === undefined ? 0 : 1;
@@ -34,7 +37,7 @@ if (values.replay) {
   const begun = performance.now();
   const { findings, played, calls, granted, operations, states } = await simulate(
     file,
-    { schedules, seed, kind },
+    { schedules, seed, kind, planted },
     processes,
   );
   await mkdir("out/simulation", { recursive: true });

@@ -15,6 +15,7 @@ import {
 } from "../../src/index.js";
 import { Random } from "../support/random.js";
 import { ClientNetwork } from "./network.js";
+import { injected } from "./planting.js";
 import type { Schedule, Take } from "./schedule.js";
 import { Machine, type World } from "./world.js";
 
@@ -77,8 +78,11 @@ export class Process {
       return new ClientNetwork(world, server, this.machine, random, weather);
     });
     const random = new Random(seed ^ Math.imul(0xc2b2ae35, 1 + index));
-    const internals = { clock: this.machine.clock, random: () => random.next() };
-    const options = { watchdogTimeout, pollCap, commandTimeout, presence: false, [INTERNALS]: internals };
+    const internals = { clock: injected.clock(this.machine.clock), random: () => random.next() };
+    const options = {
+      ...{ watchdogTimeout, pollCap, commandTimeout, presence: false, [INTERNALS]: internals },
+      ...injected.options,
+    };
     this.clients = this.networks.map(
       ({ link }) =>
         new LockClient(
@@ -183,8 +187,10 @@ export class Process {
     const { owner, wait, lease } = step;
     const face = this.#face(schedule, step);
     const options = { signal, owner: owner === undefined ? undefined : this.owner(owner) };
-    if (wait === 0 || step.at % 2 === 0)
-      return (await face.tryLock(wait ?? Number.POSITIVE_INFINITY, lease, options)) ?? undefined;
-    return face.lock({ wait, lease, ...options });
+    const isTry = wait === 0 || step.at % 2 === 0;
+    const granting = isTry
+      ? face.tryLock(wait ?? Number.POSITIVE_INFINITY, lease, options)
+      : face.lock({ wait, lease, ...options });
+    return (await injected.granted(granting)) ?? undefined;
   }
 }

@@ -1,5 +1,6 @@
 /** The steps of a simulation, which one seed decides. A schedule without some of its steps is a schedule, too. */
 import { Random } from "../support/random.js";
+import type { CalmSchedule } from "./calm/steps.js";
 
 export const KINDS = ["lock", "fair", "fenced", "readwrite", "semaphore", "permits", "multi", "red"] as const;
 
@@ -65,6 +66,9 @@ export interface Schedule {
   readonly permits: number;
   readonly steps: readonly Step[];
 }
+
+/** With faults or without. */
+export type AnySchedule = Schedule | CalmSchedule;
 
 const WEATHERS: readonly Weather[] = [
   { least: 0.1, most: 0.4, late: 0, latest: 0 },

@@ -1,8 +1,15 @@
 /** The bundled part of a simulation, run in a process: plays schedules by their seeds, or a given one. */
 import { Random } from "../support/random.js";
-import { KINDS, type Kind, makeSchedule, type Schedule } from "./schedule.js";
+import { Latches, Semaphores } from "./calm/counters.js";
+import { Locks } from "./calm/locks.js";
+import { Permits } from "./calm/permits.js";
+import { CALM_KINDS, type CalmKind, type CalmSchedule, isCalm, makeCalmSchedule } from "./calm/steps.js";
+import { PLANTED, type Planted } from "./planted.js";
+import { type AnySchedule, KINDS, type Kind, makeSchedule } from "./schedule.js";
 import { shrink } from "./shrink.js";
 import { type Manner, type Outcome, Simulation } from "./simulation.js";
+
+export type AnyKind = Kind | CalmKind;
 
 export interface Job {
   readonly seed: number;
@@ -10,58 +17,113 @@ export interface Job {
   /** The number of processes, and the number of this one. */
   readonly parts: number;
   readonly part: number;
-  readonly kind?: Kind;
-  readonly replay?: Schedule;
-  /** The process ends with the first failure, which is not shrunk. */
+  readonly kind?: AnyKind;
+  readonly replay?: AnySchedule;
+  /** Mistakes that are searched, one after the other, from their seeds on. */
+  readonly planted?: readonly string[];
+  /** The search ends with the first failure, which is not shrunk. */
   readonly isShort?: boolean;
   /** The only check is whether histories are linearizable. */
   readonly onlyHistory?: boolean;
 }
 
 export interface Finding {
-  readonly kind: Kind;
+  readonly kind: AnyKind;
   readonly seed: number;
   readonly failure: string;
-  readonly shortest: Schedule;
+  readonly shortest: AnySchedule;
+  readonly planted?: string | undefined;
 }
 
-let playing: Schedule | undefined;
+export interface Done {
+  played: number;
+  calls: number;
+  granted: number;
+  /** Of all histories, and the states that were searched to put them in order. */
+  operations: number;
+  states: number;
+  /** Of each schedule, of all that happened in it. */
+  hashes: string[];
+  /** The kinds of outcomes that an oracle has seen, each with its kind of schedules. */
+  seen: string[];
+}
+
+const ALL_KINDS: readonly AnyKind[] = [...KINDS, ...CALM_KINDS];
+
+let playing: AnySchedule | undefined;
 process.on("uncaughtExceptionMonitor", () => {
   if (playing) console.error(`${playing.kind}, seed ${playing.seed}: the process ended as it played this`);
 });
 
-async function play(schedule: Schedule, manner: Manner): Promise<Outcome> {
+function make(kind: AnyKind, seed: number): AnySchedule {
+  return isCalm(kind) ? makeCalmSchedule(kind, seed) : makeSchedule(kind, seed);
+}
+
+function playCalm(schedule: CalmSchedule, isRead = false): Promise<Outcome> {
+  const { kind } = schedule;
+  if (kind === "calm-semaphore") return new Semaphores(schedule, isRead).play();
+  if (kind === "calm-permits") return new Permits(schedule, isRead).play();
+  return kind === "calm-latch" ? new Latches(schedule, isRead).play() : new Locks(schedule, isRead).play();
+}
+
+async function play(schedule: AnySchedule, manner: Manner): Promise<Outcome> {
   playing = schedule;
   const random = new Random(schedule.seed ^ 0x27d4eb2f);
   Math.random = () => random.next();
-  return new Simulation(schedule, manner).play();
+  return "rates" in schedule ? new Simulation(schedule, manner).play() : playCalm(schedule, manner.isRead);
 }
 
-async function run(job: Job): Promise<void> {
-  const { seed, schedules, parts, part, kind, replay, isShort, onlyHistory } = job;
-  if (replay) {
-    process.send?.({ outcome: await play(replay, { isRead: true, onlyHistory }) });
-    return;
-  }
-  let [played, calls, granted, operations, states, hash] = [0, 0, 0, 0, 0, ""];
+/** Plays a share of the schedules, and tells each failure. */
+async function search(job: Job, planted?: string): Promise<Done> {
+  const { seed, schedules, parts, part, kind, isShort, onlyHistory } = job;
+  const done: Done = { played: 0, calls: 0, granted: 0, operations: 0, states: 0, hashes: [], seen: [] };
+  const seen = new Set<string>();
   for (let i = part; i < schedules; i += parts) {
-    const schedule = makeSchedule(kind ?? (KINDS[i % KINDS.length] as Kind), seed + i);
+    const schedule = make(kind ?? (ALL_KINDS[i % ALL_KINDS.length] as AnyKind), seed + i);
     const outcome = await play(schedule, { onlyHistory });
-    played++;
-    calls += outcome.calls;
-    granted += outcome.granted;
-    operations += outcome.operations;
-    states += outcome.states;
-    hash = outcome.hash;
-    if (outcome.failure === undefined) continue;
+    done.played++;
+    for (const sum of ["calls", "granted", "operations", "states"] as const) done[sum] += outcome[sum];
+    done.hashes.push(outcome.hash);
+    for (const what of outcome.seen) seen.add(`${schedule.kind}: ${what}`);
+    const { failure } = outcome;
+    if (failure === undefined) continue;
     const shortest = isShort
       ? schedule
       : await shrink(schedule, async (tried) => (await play(tried, { onlyHistory })).failure);
-    const finding: Finding = { kind: schedule.kind, seed: seed + i, failure: outcome.failure, shortest };
+    const finding: Finding = { kind: schedule.kind, seed: seed + i, failure, shortest, planted };
     process.send?.({ finding });
-    if (isShort) break;
+    if (isShort || planted !== undefined) break;
   }
-  process.send?.({ done: { played, calls, granted, operations, states, hash } });
+  return { ...done, seen: [...seen] };
+}
+
+function mistakeOf(name: string): Planted {
+  const mistake = PLANTED.find((each) => each.name === name);
+  if (mistake) return mistake;
+  throw new RangeError(`no mistake is called "${name}"`);
+}
+
+/** Plants a share of the mistakes, one after the other, and looks for each from its seed on. */
+async function searchMistakes(job: Job, names: readonly string[]): Promise<Done> {
+  const { parts, part } = job;
+  let done = await search({ ...job, schedules: 0 });
+  for (const [i, name] of names.entries()) {
+    if (i % parts !== part) continue;
+    const { kind, seed, plant } = mistakeOf(name);
+    const repair = plant();
+    done = await search({ ...job, kind, seed, parts: 1, part: 0 }, name);
+    repair();
+  }
+  return done;
+}
+
+async function run(job: Job): Promise<void> {
+  if (job.kind && !ALL_KINDS.includes(job.kind)) throw new RangeError(`kinds are ${ALL_KINDS.join(", ")}`);
+  const { replay, onlyHistory } = job;
+  if (job.planted && replay) for (const name of job.planted) mistakeOf(name).plant();
+  if (job.planted && !replay) process.send?.({ done: await searchMistakes(job, job.planted) });
+  else if (replay) process.send?.({ outcome: await play(replay, { isRead: true, onlyHistory }) });
+  else process.send?.({ done: await search(job) });
 }
 
 void run(JSON.parse(process.argv[2] ?? "{}") as Job).then(() => process.disconnect());

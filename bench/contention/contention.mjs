@@ -1,0 +1,221 @@
+// The worth of each rule in the groups' order: processes contend for a RedLock or for MultiLocks in virtual time, with
+// the library as it is, and without one of the rules.
+// Usage: node bench/contention/contention.mjs [--seeds 3] [--kind red|multi] [--only <part of a rule's name>]
+import { fork } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { build } from "esbuild";
+import { jain, median, sum } from "../lib/stats.mjs";
+
+const GOOD = { least: 0.1, most: 0.2, late: 0, latest: 0 };
+const MIXED = { least: 0.1, most: 1, late: 0.01, latest: 20 };
+const FAR = { least: 5, most: 10, late: 0, latest: 0 };
+const each = (processes, workers) => Array.from({ length: processes }, () => workers);
+
+const LOADS = {
+  "2 processes": { workers: each(2, 1), hold: 1, weather: GOOD, drops: 0 },
+  "8 processes": { workers: each(8, 1), hold: 1, weather: GOOD, drops: 0 },
+  "8 processes, 10 ms": { workers: each(8, 1), hold: 10, weather: GOOD, drops: 0 },
+  "12 processes": { workers: each(12, 1), hold: 1, weather: GOOD, drops: 0 },
+  "4 x 8": { workers: each(4, 8), hold: 1, weather: GOOD, drops: 0 },
+  "16, 8, 2, 1": { workers: [16, 8, 2, 1], hold: 1, weather: GOOD, drops: 0 },
+  "2 processes, far": { workers: each(2, 1), hold: 10, weather: FAR, drops: 0 },
+  "8 processes, far": { workers: each(8, 1), hold: 10, weather: FAR, drops: 0 },
+  "8 processes, delays": { workers: each(8, 1), hold: 1, weather: MIXED, drops: 0 },
+  "8 processes, losses": { workers: each(8, 1), hold: 1, weather: MIXED, drops: 300 },
+};
+
+const BACKOFF = "src/engine/round-backoff.ts";
+const ATTEMPT = "src/groups/redlock-attempt.ts";
+const ARBITER = "src/engine/arbiter.ts";
+const CONTENTION = "src/engine/contention.ts";
+const ALL_OR_NONE = "src/groups/all-or-none.ts";
+const STEPPED = "(Math.max(0, 1 - waited) * STEPS + chance)";
+
+const LOST_ROUND = "src/groups/lost-round.ts";
+const PAUSE = "chance * time * Math.max(1, LONGEST_PAUSE / lost)";
+
+const NO_TURN = {
+  file: ARBITER,
+  from: "if (!first || first === contestant) return false;",
+  to: "if (first || !first) return false;",
+};
+const NO_PAUSE = { file: LOST_ROUND, from: PAUSE, to: "0 * time" };
+
+/**
+ * What is taken out of a rule: a text of a file, and its replacement.
+ *
+ * @type {Record<string, Record<string, { file: string, from: string, to: string }[]>>}
+ */
+const RULES = {
+  red: {
+    "as it is": [],
+    "whole round times": [{ file: BACKOFF, from: STEPPED, to: `Math.floor${STEPPED}` }],
+    "who was served goes on at once": [{ file: BACKOFF, from: STEPPED, to: "(0 * waited + chance)" }],
+    "nothing random after a clash": [
+      { file: ATTEMPT, from: "this.#clashes > 0 ? random() * 2 ** this.#clashes : 0", to: "0 * random()" },
+    ],
+    "the random part never doubles": [
+      { file: ATTEMPT, from: "random() * 2 ** this.#clashes", to: "random()" },
+    ],
+    "a round counts 1 ms": [
+      { file: BACKOFF, from: "this.#roundTime += SHARE * (round - this.#roundTime)", to: "void round" },
+    ],
+    "a round counts what it took": [
+      {
+        file: BACKOFF,
+        from: "Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, ms))",
+        to: "Math.max(SHORTEST_ROUND, ms)",
+      },
+    ],
+    "the last interval alone counts": [{ file: BACKOFF, from: "SHARE = 0.1", to: "SHARE = 1" }],
+    "a hint from one master is one": [
+      {
+        file: "src/groups/quorum-listener.ts",
+        from: "heard.add(call).size < quorum",
+        to: "heard.add(call).size < 1",
+      },
+    ],
+  },
+  multi: {
+    "as it is": [],
+    "nobody has a turn": [NO_TURN],
+    "a turn of 50 ms": [{ file: ARBITER, from: "TURN = 250", to: "TURN = 50" }],
+    "a turn of 1 s": [{ file: ARBITER, from: "TURN = 250", to: "TURN = 1_000" }],
+    "the youngest has the turn": [{ file: ARBITER, from: "a.since - b.since", to: "b.since - a.since" }],
+    "no pause after a lost round": [NO_PAUSE],
+    "all pauses are as long": [{ file: LOST_ROUND, from: PAUSE, to: "chance * time" }],
+    "longer after more lost rounds": [
+      { file: LOST_ROUND, from: PAUSE, to: "chance * time * Math.min(LONGEST_PAUSE, lost)" },
+    ],
+    "a round counts as one that is near": [
+      { file: LOST_ROUND, from: "2 * Math.min(LONGEST_ROUND, took)", to: "0 * took + 0.8" },
+    ],
+    neither: [NO_TURN, NO_PAUSE],
+    "one member first, always": [
+      { file: ALL_OR_NONE, from: "let awaited = this.#mayTryAll()", to: "let awaited = false" },
+    ],
+    "a refusal is not remembered": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 0" }],
+    "a refusal is remembered for 100 ms": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 100" }],
+    "a refusal is remembered for 10 s": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 10_000" }],
+  },
+};
+
+const TIME = 2_000;
+
+const BUNDLES = mkdtempSync(join(tmpdir(), "holdfast-contention-"));
+process.on("exit", () => rmSync(BUNDLES, { recursive: true, force: true }));
+
+const path = (name) => fileURLToPath(new URL(name, import.meta.url));
+
+/** Bundles the program of a process, with these edits. */
+async function bundle(name, edits) {
+  const outfile = join(BUNDLES, `${name}.cjs`);
+  const edited = (text, { from, to }) => {
+    if (text.split(from).length !== 2) throw new Error(`not found once: ${from}`);
+    return text.replace(from, () => to);
+  };
+  const plugin = {
+    name: "edits",
+    setup: ({ onLoad }) =>
+      onLoad({ filter: /\.ts$/ }, async (args) => {
+        const mine = edits.filter(({ file }) => args.path === path(`../../${file}`));
+        if (mine.length === 0) return undefined;
+        return { loader: "ts", contents: mine.reduce(edited, await readFile(args.path, "utf8")) };
+      }),
+  };
+  await build({
+    entryPoints: [path("contention-worker.mjs")],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "cjs",
+    target: "node20",
+    alias: { nanoid: path("../../test/simulation/nanoid.ts") },
+    ignoreAnnotations: true,
+    logOverride: { "empty-import-meta": "silent" },
+    logLevel: "warning",
+    plugins: [plugin],
+  });
+  return outfile;
+}
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "3" },
+    kind: { type: "string" },
+    only: { type: "string", default: "" },
+  },
+});
+
+/** The figures of a load, or the error that ended it. */
+function measure(file, load) {
+  return new Promise((resolve) => {
+    const child = fork(file, [JSON.stringify(load)], {
+      execArgv: [],
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+    });
+    let said = "";
+    child.stderr.on("data", (data) => {
+      said += data;
+    });
+    child.on("message", resolve);
+    child.on("exit", () => resolve({ failure: said.match(/Error: .*/)?.[0] ?? "ended early" }));
+  });
+}
+
+async function row(file, kind, load) {
+  const runs = [];
+  for (let seed = 1; seed <= Number(values.seeds); seed++)
+    runs.push(await measure(file, { kind, ...load, time: TIME, seed }));
+  const failure = runs.find((run) => run.failure)?.failure;
+  if (failure) return failure;
+  const of = (figure) => median(runs.map(figure));
+  const longest = ({ waits }) => Math.max(...waits);
+  return [
+    of(({ holds }) => (1_000 * sum(holds)) / TIME)
+      .toFixed(0)
+      .padStart(6),
+    of(longest).toFixed(0).padStart(8),
+    of((run) => longest(run) / median(run.waits))
+      .toFixed(1)
+      .padStart(8),
+    of(({ holds }) => jain(holds))
+      .toFixed(2)
+      .padStart(6),
+    of(({ holds, commands }) => commands / sum(holds))
+      .toFixed(1)
+      .padStart(9),
+  ].join(" ");
+}
+
+async function inParallel(tasks, width) {
+  const queue = [...tasks];
+  await Promise.all(
+    Array.from({ length: width }, async () => {
+      for (let task = queue.shift(); task; task = queue.shift()) await task();
+    }),
+  );
+}
+
+for (const [kind, rules] of Object.entries(RULES)) {
+  if (values.kind && values.kind !== kind) continue;
+  const lines = [];
+  const tasks = Object.entries(rules)
+    .filter(([rule]) => rule === "as it is" || rule.includes(values.only))
+    .map(([rule, edits], place) => async () => {
+      const file = await bundle(`${kind}-${place}`, edits);
+      const rows = [];
+      for (const [name, load] of Object.entries(LOADS))
+        rows.push(`  ${name.padEnd(22)}${await row(file, kind, load)}`);
+      lines[place] = [rule, ...rows].join("\n");
+      console.error(`${kind}: ${rule}`);
+    });
+  await inParallel(tasks, availableParallelism());
+  console.log(`${kind}\n  load                  holds/s  longest  /median  Jain  commands`);
+  console.log(lines.join("\n"));
+}

@@ -1,0 +1,256 @@
+--[[
+Mistakes in scripts of the library. The first line of each has its name; the kind and the seed of the schedules that
+find it, and whether their histories show it; and the scripts. The second line says what is wrong. What follows runs
+instead of each command of the script, with `run`, `command`, and its words `key`, `first`, `second`, `...`; or before
+the script, and may return in its place; or after it, with its `reply`.
+]]
+
+-- frees others | lock 18 history | lock/release
+-- the release deletes the lock, whoever holds it
+if command == 'HDEL' then return run('DEL', key) end
+
+-- grants what is held | lock 1 history | lock/acquire
+-- every call is granted the lock
+if command == 'EXISTS' and key == KEYS[1] then return run('EXISTS', KEYS[2]) end
+
+-- has no end | calm-lock 1 | lock/acquire
+-- the lock has no TTL
+if command == 'PEXPIRE' then return 1 end
+
+-- no tombstone | lock 5322 | lock/undo
+-- a call that was given up leaves no tombstone, so its late command takes the lock for nobody
+if command == 'SET' and key ~= KEYS[1] then return end
+
+-- undoes nothing | calm-lock 3 | lock/undo
+-- the grant of a call that was given up stays
+--- before
+if true then return 1 end
+
+-- undoes too much | calm-lock 15 | lock/undo
+-- a nested call that was given up takes the outer hold with it
+if command == 'HSET' then return run('DEL', key) end
+
+-- renews what is not there | lock 5089 | lock/renew
+-- the renewal does not ask who holds the lock, and says that all is well
+if command == 'HEXISTS' then return 1 end
+
+-- revives | calm-lock 58 | lock/renew
+-- the renewal brings back what was taken away
+if command == 'HEXISTS' and run(command, ...) == 0 then run('HSET', key, first, '1'); return 1 end
+
+-- renews nothing | calm-lock 10 | lock/renew
+-- the renewal does nothing, and says that all is well
+if command == 'PEXPIRE' then return 1 end
+
+-- is silent | calm-lock 9 | lock/release lock/pass
+-- a release is announced to nobody
+if string.find(command, 'PUBLISH') then return 0 end
+
+-- frees the outer hold | calm-lock 1 | lock/release
+-- the unlock of a nested hold ends the outer one
+if command == 'HSET' then return run('DEL', key) end
+
+-- leases add up | calm-lock 1 | lock/reenter
+-- a nested call adds its lease to what is left
+if command == 'PTTL' then return 0 end
+if command == 'PEXPIRE' then return run('PEXPIRE', key, run('PTTL', key) + first) end
+
+-- a nested call shortens | calm-lock 4 | lock/reenter
+-- a nested call sets the TTL to its own lease
+if command == 'PTTL' then return 0 end
+
+-- is not reentrant | calm-lock 1 | lock/reenter
+-- the owner is refused its own lock
+--- after
+reply = -1
+
+-- nested in what is lost | calm-lock 31 | lock/reenter
+-- a nested call is granted, although its owner has lost the lock meanwhile
+if command == 'HGET' then return run('HGET', ...) or ARGV[2] - 1 end
+
+-- forgets its release | calm-lock 41 | lock/release
+-- a release that is sent again is told that the lock was lost
+if command == 'SET' and key ~= KEYS[1] then return end
+
+-- forces nothing | calm-lock 4 | lock/force
+-- a forced unlock frees nothing
+if command == 'DEL' and key == KEYS[1] then return 1 end
+
+-- hands over to nobody | calm-lock 5 | lock/pass
+-- a release grants the lock to a wire id that nobody has
+--- before
+ARGV[2] = ARGV[2] .. '0'
+
+-- tokens from one | fenced 55 | fenced/acquire fenced/pass
+-- the counter of tokens starts from 1 if the server has lost it
+if command == 'TIME' then return {0, 0} end
+
+-- tokens that stay | fenced 1 history | fenced/acquire fenced/pass
+-- the counter of tokens is read, but not raised
+if command == 'INCR' and run('EXISTS', key) == 1 then return 2 ^ 53 end
+
+-- tokens that lapse | calm-fenced 1 | fenced/acquire fenced/pass
+-- the counter of tokens ends with the lease
+if command == 'TIME' then return {0, 0} end
+if command == 'INCR' then local token = run('INCR', key); run('PEXPIRE', key, 1000); return token end
+
+-- barges | fair 8 | fair/acquire
+-- a call that finds the lock free takes it, even if there is a queue
+if command == 'LINDEX' then return false end
+
+-- the last comes first | calm-fair 10 | fair/acquire
+-- a waiter goes to the head of the queue
+if command == 'RPUSH' then
+  local others = run('LRANGE', key, 0, -1)
+  run('DEL', key)
+  run('RPUSH', ...)
+  for _, other in ipairs(others) do run('RPUSH', key, other) end
+  return #others + 1
+end
+
+-- stays in the queue | calm-fair 1 | fair/undo
+-- a waiter that gives up keeps its place
+if key == KEYS[2] and command ~= 'LRANGE' and command ~= 'LLEN' or command == 'ZREM' then return 1 end
+
+-- waits for the dead | fair 6 | fair/acquire fair/release fair/undo
+-- a dead waiter keeps its place for minutes
+if command == 'ZSCORE' and key == KEYS[4] then return false end
+
+-- believes the clients' clocks | calm-fair 1976 | fair/acquire fair/release
+-- the clock of a client says which waiters are dead
+if command == 'TIME' then
+  local time = run('TIME')
+  return {time[1] + 40 * tonumber(string.sub(ARGV[1], 1, 1), 16), time[2]}
+end
+
+-- reads beside a writer | readwrite 2 history | read/acquire
+-- a reader checks whether the lock is held, but not in which mode
+if command == 'HGET' and first == 'mode' then return run('HGET', ...) and 'read' end
+
+-- writes beside readers | readwrite 2 history | write/acquire
+-- a writer does not check whether somebody reads
+if command == 'EXISTS' and key == KEYS[1] and run('HGET', key, 'mode') == 'read' then return 0 end
+
+-- frees other readers | calm-readwrite 1 | read/release
+-- a reader that leaves is taken for the last one
+if command == 'PEXPIRE' and key == KEYS[1] then return run('DEL', key) end
+
+-- a reader that was | calm-readwrite 1 | read/release
+-- a reader whose lease is over still counts
+if command == 'PTTL' and key ~= KEYS[1] then return math.max(90000, run('PTTL', key)) end
+
+-- keeps dead readers | calm-readwrite 46 | read/renew
+-- the renewal of a reader renews the holds of all readers
+--- before
+for _, owner in ipairs(redis.call('HKEYS', KEYS[1])) do
+redis.call('PEXPIRE', '{' .. KEYS[1] .. '}:' .. owner .. ':rwlock_timeout:1', ARGV[1])
+end
+
+-- a reader shortens | calm-readwrite 10 | read/acquire
+-- the lease of a reader replaces those of others
+if command == 'PTTL' and key == KEYS[1] then return 0 end
+
+-- a read cuts the write | calm-readwrite 31 | read/release
+-- a nested read of a writer, given back, leaves the lock a second
+if command == 'PEXPIRE' and key == KEYS[1] and run('HGET', key, 'mode') == 'write' then
+  return run('PEXPIRE', key, 1000)
+end
+
+-- downgrades in silence | calm-readwrite 74 | write/release
+-- a writer that goes on as a reader does not say that others may read
+if string.find(command, 'PUBLISH') and run('EXISTS', KEYS[1]) == 1 then return 0 end
+
+-- forgets the downgrade | calm-readwrite 5 | write/release
+-- the last write hold deletes the lock, even if its owner reads
+if command == 'HDEL' then return run('DEL', key) end
+
+-- ignores writers | calm-readwrite 74 | read/acquire
+-- readers do not check whether a writer waits
+--- before
+ARGV[1] = '0'
+
+-- a writer that was | readwrite 12 | write/acquire
+-- the sign of a waiting writer outlives its writer
+if command == 'ZADD' then return run('ZADD', key, first + 9e5, second) end
+if command == 'PEXPIRE' and key == KEYS[3] then return run('PEXPIRE', key, 900000) end
+
+-- a permit too many | semaphore 2 history | semaphore/acquire
+-- a semaphore grants one permit more than it has
+if command == 'GET' and key == KEYS[1] then return tostring((run('GET', key) or 0) + 1) end
+
+-- one is as good as many | calm-semaphore 1 | semaphore/acquire
+-- a call gets as many permits as it wants if one is free
+if command == 'GET' and key == KEYS[1] and tonumber(run('GET', key) or 0) > 0 then return '9' end
+
+-- takes again | calm-semaphore 2 | semaphore/acquire
+-- a call that is sent again takes its permits twice
+if command == 'SET' and key ~= KEYS[1] then return end
+
+-- gives again | calm-semaphore 68 | semaphore/release
+-- a release that is sent again gives back twice
+if command == 'SET' and key ~= KEYS[1] then return end
+
+-- keeps what nobody wants | calm-semaphore 6 | semaphore/undo
+-- a call that gave up keeps the permits that it was granted meanwhile
+if command == 'INCRBY' then return 0 end
+
+-- gives in silence | calm-semaphore 6 | semaphore/release
+-- free permits are announced to nobody
+if string.find(command, 'PUBLISH') then return 0 end
+
+-- wakes one | calm-semaphore 115 | semaphore/acquire
+-- several permits that are free wake one waiter
+--- after
+if type(reply) == 'table' then reply[2] = 0 end
+
+-- forgets what it drained | calm-semaphore 198 | semaphore/drain
+-- a drain that is sent again says that there was nothing
+if command == 'SET' and key ~= KEYS[1] then return end
+
+-- many count as one | calm-permits 14 | permits/acquire permits/release permits/state permits/set permits/update
+-- permits that lapse together come back as one
+if command == 'INCRBY' and key == KEYS[1] then return run('INCRBY', key, 1) end
+
+-- a permit is taken again | calm-permits 2 | permits/acquire
+-- a call that is sent again takes a permit twice
+if command == 'ZSCORE' then return false end
+
+-- what lapsed comes back | calm-permits 8 | permits/release
+-- a permit that has lapsed is given back once more
+if command == 'ZSCORE' and not run('ZSCORE', ...) then run('INCRBY', KEYS[1], 1) end
+
+-- forgets what came back | calm-permits 28 | permits/release
+-- a release that is sent again finds no such permit
+if command == 'SET' and key ~= KEYS[1] then return end
+
+-- keeps nothing | calm-permits 3 | permits/renew
+-- the watchdog renews no permit, and believes that it did
+if command == 'ZADD' then return 0 end
+
+-- a hasty clock | calm-permits 1 | permits/acquire
+-- permits lapse by a clock that is a minute ahead
+if command == 'TIME' then local time = run('TIME'); return {time[1] + 60, time[2]} end
+
+-- counts only the free | calm-permits 7 | permits/set
+-- a new number of permits leaves out those in use
+if command == 'ZCARD' then return 0 end
+
+-- comes back in silence | calm-permits 30 | permits/release
+-- a permit that comes back is announced to nobody
+if string.find(command, 'PUBLISH') then return 0 end
+
+-- opens early | calm-latch 1 | latch/count-down
+-- the latch opens when one is left
+if command == 'DECRBY' and run('DECRBY', key, 0) == 2 then return run('DEL', key) end
+
+-- counts again | calm-latch 37 | latch/count-down
+-- a count that is sent again counts twice
+if command == 'SET' and key ~= KEYS[1] then return end
+
+-- opens in silence | calm-latch 4 | latch/count-down
+-- the opening is announced to nobody
+if string.find(command, 'PUBLISH') then return 0 end
+
+-- forgets that it set | calm-latch 40 | counter/try-set
+-- a call that has set the count is told, when it is sent again, that another has
+if command == 'SET' and key ~= KEYS[1] then return end

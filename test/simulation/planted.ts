@@ -1,0 +1,130 @@
+/**
+ * Mistakes that locks have had, each planted into this library: in its scripts, by their names, or in what its clients
+ * are made with. A few schedules from a seed on find each of them.
+ */
+import { readFileSync } from "node:fs";
+import { type Hold, isLockError } from "../../src/index.js";
+import { both, inject, inScripts, type Plant } from "./planting.js";
+import type { AnyKind } from "./simulation-worker.js";
+
+export interface Planted {
+  readonly name: string;
+  /** What the library does wrong. */
+  readonly what: string;
+  /** The kind of schedules, and the seed from which on they find it. */
+  readonly kind: AnyKind;
+  readonly seed: number;
+  readonly plant: Plant;
+  /** Whether the histories alone show it: they are not linearizable. */
+  readonly isInHistories: boolean;
+}
+
+const IN_SCRIPTS = readFileSync(new URL("planted.lua", import.meta.url), "utf8");
+
+/** Timers of a renewal of 30 seconds, which is due after a third of them, never fire. */
+const noRenewals = inject({
+  clock: (clock) => ({
+    ...clock,
+    after: (ms, callback) => clock.after(ms > 4_000 && ms <= 10_000 ? 1e9 : ms, callback),
+  }),
+});
+
+/** A hold that is told to be there, whatever happens. */
+function forEver(hold: Hold): Hold {
+  const get = (target: Hold, key: string | symbol) => {
+    if (key === "isHeld") return true;
+    const value = target[key as keyof Hold] as unknown;
+    return typeof value === "function" ? value.bind(target) : value;
+  };
+  return new Proxy(hold, { get });
+}
+
+/** What is granted to a call that was refused, in place of an error. */
+const ADMITTED = {
+  ownerId: "nobody:1",
+  isHeld: true,
+  signal: new AbortController().signal,
+  unlock: async () => {},
+} as unknown as Hold;
+
+const { abort } = AbortController.prototype;
+
+const withoutSignals: Plant = () => {
+  AbortController.prototype.abort = function onlyOthers(this: AbortController, reason?: unknown) {
+    if (!isLockError(reason, "LOCK_LOST")) abort.call(this, reason);
+  };
+  return () => {
+    AbortController.prototype.abort = abort;
+  };
+};
+
+type Row = readonly [
+  name: string,
+  kind: AnyKind,
+  seed: number,
+  what: string,
+  plant: Plant,
+  isInHistories?: true,
+];
+
+const IN_CLIENTS: readonly Row[] = [
+  ["the watchdog sleeps", "calm-lock", 14, "no renewal is ever sent", noRenewals],
+  ["the watchdog of permits sleeps", "calm-permits", 3, "no renewal of a permit is ever sent", noRenewals],
+  ["loses in silence", "lock", 18, "no signal tells of a loss", withoutSignals],
+  [
+    "holds for ever",
+    "lock",
+    14,
+    "a hold whose lease is over is still held",
+    inject({ granted: (granting) => granting.then((hold) => hold && forEver(hold)) }),
+    true,
+  ],
+  [
+    "its clock is slow",
+    "lock",
+    20,
+    "the deadline here comes after that of the server, as if it counted from the reply",
+    inject({ clock: (clock) => ({ ...clock, mono: () => clock.mono() * 0.7 }) }),
+  ],
+  [
+    "sleeps for an hour",
+    "fair",
+    6,
+    "a waiter that nobody wakes does not try by itself",
+    both(
+      inject({ options: { pollCap: 3_600_000 } }),
+      inScripts(["fair/acquire"], { after: "if reply ~= 1 and reply[1] == 0 then reply[2] = 3600000 end" }),
+    ),
+  ],
+  [
+    "admits an upgrade",
+    "calm-readwrite",
+    23,
+    "a reader becomes a writer",
+    inject({
+      granted: (granting) =>
+        granting.catch((error) => {
+          if (isLockError(error, "UPGRADE_REFUSED")) return ADMITTED;
+          throw error;
+        }),
+    }),
+  ],
+];
+
+export const PLANTED: readonly Planted[] = [
+  ...IN_SCRIPTS.trim().split("\n\n").slice(1).map(inScript),
+  ...IN_CLIENTS.map(([name, kind, seed, what, plant, isInHistories = false]) => {
+    return { name, kind, seed, what, plant, isInHistories };
+  }),
+];
+
+/** A mistake of planted.lua, which says how it is written. */
+function inScript(block: string): Planted {
+  const [title = "", what = "", ...lines] = block.split("\n").map((line) => line.replace(/^-- /, ""));
+  const [name = "", found = "", scripts = ""] = title.split(" | ");
+  const [kind, seed, inHistories] = found.split(" ");
+  const place = /^--- (before|after)$/.exec(lines[0] ?? "")?.[1] ?? "command";
+  const plant = inScripts(scripts.split(" "), { [place]: lines.join("\n") });
+  const isInHistories = inHistories !== undefined;
+  return { name, what, kind: kind as AnyKind, seed: Number(seed), plant, isInHistories };
+}
