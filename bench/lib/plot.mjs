@@ -207,20 +207,6 @@ export function lines({
   return frame({ title, subtitle, height: bottom + AXIS + under.height + 12, styles, body });
 }
 
-/** The lane of each span, so that those which overlap lie beside each other; and how many lanes that takes. */
-function lanesOf(spans) {
-  const ends = [];
-  const lanes = [...spans]
-    .sort((a, b) => a.from - b.from)
-    .map((span) => {
-      const free = ends.findIndex((end) => end <= span.from);
-      const lane = free < 0 ? ends.length : free;
-      ends[lane] = span.to;
-      return { ...span, lane };
-    });
-  return { lanes, count: Math.max(1, ends.length) };
-}
-
 /**
  * A row for each of `rows`, `[{ label, dots: [{ name, isFloor, value }] }]`, on one axis `x`: `{ label, scale: "log" | "count",
  * mark? }`; `mark` is a value that is drawn as a line.

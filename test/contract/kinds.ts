@@ -103,4 +103,3 @@ export const WITH_GROUP: readonly Kind[] = [...KINDS, GROUP];
 /** For `describe.each`, with "%s" for the name. */
 export const byName = (kinds: readonly Kind[] = KINDS): [name: string, kind: Kind][] =>
   kinds.map((kind) => [kind.name, kind]);
-

@@ -3,17 +3,17 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 9_000,
+  contract: 11_500,
   delivery: 4_700,
-  entries: 5_500,
-  faults: 4_000,
-  fleet: 4_000,
-  interop: 3_500,
-  kinds: 5_500,
-  lua: 3_500,
-  simulation: 3_500,
-  support: 4_000,
-  topology: 2_000,
+  entries: 9_400,
+  faults: 5_900,
+  fleet: 3_900,
+  interop: 3_750,
+  kinds: 8_500,
+  lua: 5_300,
+  simulation: 4_000,
+  support: 4_600,
+  topology: 1_900,
 };
 
 /** Seconds that a worker may spend on one file: 30 on a quiet machine, twice that on a busy one. */

@@ -6,8 +6,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { peerTable } from "../../../tools/fault/peer-table.mjs";
-import { FAULTS } from "../../peers/faults.js";
-import { PEERS } from "../../peers/peers.js";
+import { FAULTS } from "../../faults/peers/faults.js";
+import { PEERS } from "../../faults/peers/peers.js";
 import { ROOT } from "./pages.js";
 
 const PAGE = readFileSync(join(ROOT, "docs/faults.md"), "utf8");

@@ -1,8 +1,8 @@
 /** `inspect`: what it reports of a lock, from the keys on the server. */
 import { describe, expect, test } from "vitest";
 import { failsSoon, manyAtOnce, Stage, useStage, watch } from "../../faults/harness.js";
-import { until } from "../../support/index.js";
 import { NEVER, Site } from "../../kinds/semaphores/helpers.js";
+import { until } from "../../support/index.js";
 
 manyAtOnce();
 const stage = await useStage("standalone");
