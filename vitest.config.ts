@@ -107,7 +107,7 @@ const config: ViteUserConfig = {
         extends: true,
         test: {
           name: "promises-alone",
-          include: [...testsIn("entries", "simulation", "model"), ...ALONE],
+          include: [...testsIn("entries", "simulation"), ...ALONE],
           exclude: [...testsIn("entries/cli", "entries/inspection"), ...TOPOLOGIES],
           sequence: { groupOrder: 0 },
         },
