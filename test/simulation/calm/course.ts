@@ -365,7 +365,7 @@ export abstract class Course<C extends Call> {
   }
 }
 
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   if (error === ABORTED) return "aborted";
   return isLockError(error) ? error.code : String(error);
 }
