@@ -155,8 +155,9 @@ export class Permits extends Course<PermitCall> {
   }
 
   protected isFree(): boolean {
-    void this.#live;
-    return (this.#free ?? 0) > 0;
+    // The server has whole milliseconds, so to it a lease may just be over.
+    const ending = this.#live.filter(({ isKept, expires }) => !isKept && expires <= this.now + this.slack);
+    return (this.#free ?? 0) + ending.length > 0;
   }
 
   /** The leases that a closed client has given out end by themselves, at the next call. */
