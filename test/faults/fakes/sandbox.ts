@@ -31,7 +31,7 @@ const bundles = new Map<string, Promise<string>>();
 
 async function bundle(entry: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL(`../../src/${entry}`, import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(`../../../src/${entry}`, import.meta.url))],
     bundle: true,
     platform: "node",
     target: "node20",
