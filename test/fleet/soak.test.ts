@@ -30,7 +30,7 @@ test("a soak of a lock that is granted to everybody fails, and its report says s
   expect(code).toBe(1);
   const page = /^report: (.*)$/m.exec(output)?.[1] ?? "";
   const report = JSON.parse(await readFile(page.replace(/html$/, "json"), "utf8"));
-  expect(report).toMatchObject({ passed: false, seed: SEED, errors: [] });
+  expect(report).toMatchObject({ passed: false, seed: SEED });
   const html = await readFile(page, "utf8");
   for (const { name } of report.faults) expect(html).toContain(name);
 });
