@@ -50,8 +50,8 @@ const IN_LINE = 1;
 const MARGIN = 3_000;
 const LIMITS: Limits = { ...FLEET, patience: 2 * WATCHDOG + MARGIN, absence: WATCHDOG };
 const LIMITS_OF: Readonly<Record<string, Limits>> = {
-  // Each place lasts for its full time, even if places before it are dropped early.
-  fair: { ...LIMITS, absence: 6 * FAIR_WAIT },
+  // Each place lasts for its full time, even if places before it are dropped early; a busy machine adds places.
+  fair: { ...LIMITS, absence: 8 * FAIR_WAIT, patience: LIMITS.patience + 4 * FAIR_WAIT },
   // Java's write leases add up. A Node writer that died in the queue keeps Node's readers out for three polls.
   readwrite: { ...LIMITS, absence: Math.max(2 * WATCHDOG, 4 * POLL_CAP) },
 };
@@ -60,7 +60,7 @@ const LIMITS_OF: Readonly<Record<string, Limits>> = {
  * The time after a death in which all calls may have to wait; only after that the checker can tell which ones are
  * stuck.
  */
-export const QUIET: number = 6 * FAIR_WAIT + LIMITS.patience;
+export const QUIET: number = 12 * FAIR_WAIT + LIMITS.patience;
 
 export interface Outcome {
   readonly history: History;
