@@ -1,4 +1,5 @@
--- Gives a lock back, whoever holds it, and wakes the next waiter. The queue stays.
+-- Ends the wire id of whoever holds the lock, and wakes the next waiter. The queue stays. A repetition gives the same
+-- answer, and leaves a later holder alone.
 --
 -- KEYS
 --   lock          hash     owner -> hold count
@@ -6,32 +7,34 @@
 --   timeouts      zset     waiter -> ms of the server's clock at which its ticket lapses
 --   alive         zset     waiter of this library -> ms of the server's clock until which it counts as alive
 --   channel       channel  with ":" and a waiter's name: where it is woken
---   tombstone     string   the answer, once this call is over
+--   marker        string   the answer, once this call is over
 -- ARGV
---   tombstoneTtl  ms       how long a command may be sent again
+--   tombstones    text     what the tombstone of a wire id begins with
+--   tombstoneTtl  ms       how long a command may be late
 --   publish       text     PUBLISH or SPUBLISH
 --   grace         ms       what Redisson grants each waiter to take its turn
 -- REPLY
---   1             it was held
---   0             it was free
+--   {owner, ...}  the wire ids that had the lock
 -- FLAGS allow-oom
 -- INCLUDE shared/clock
+-- INCLUDE shared/forced
 -- INCLUDE shared/foreign
 -- INCLUDE shared/queue
--- INCLUDE shared/write_tombstone
 
-local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
+local lock, queue, timeouts, alive, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local tombstones, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 refuse_foreign(lock)
 -- Refuses other data in the place of the queue, before anything is written.
 redis.call('LINDEX', queue, 0)
-local held = redis.call('EXISTS', lock)
--- A call that is sent again must not take the lock from a later holder, also if the first run found no holder.
-if not write_tombstone(tombstone, tombstoneTtl, held) then
-  return tonumber(redis.call('GET', tombstone))
-elseif held == 1 then
-  redis.call('DEL', lock)
+local before = forced_before(marker)
+if before then
+  return before
+end
+local owners = redis.call('HKEYS', lock)
+redis.call('DEL', lock)
+note_forced(marker, owners, tombstones, tombstoneTtl)
+if #owners > 0 then
   pass_on(queue, timeouts, alive, channel, publish, server_time(), grace)
 end
-return held
+return owners

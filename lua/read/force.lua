@@ -1,44 +1,49 @@
--- Gives the read side back, whoever holds it. A writer that reads as well keeps its write side.
+-- Ends the wire ids of all readers. A writer's own reads are left alone. A repetition gives the same answer, and leaves
+-- later readers alone.
 --
 -- KEYS
 --   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
 --   channel       channel  where releases are announced
---   tombstone     string   the answer, once this call is over
+--   marker        string   the answer, once this call is over
 -- ARGV
---   tombstoneTtl  ms       how long a command may be sent again
+--   tombstones    text     what the tombstone of a wire id begins with
+--   tombstoneTtl  ms       how long a command may be late
 --   publish       text     PUBLISH or SPUBLISH
 -- REPLY
---   1             it was held
---   0             it was free
+--   {owner, ...}  the wire ids that read
 -- FLAGS allow-oom
--- INCLUDE shared/announce
+-- INCLUDE shared/forced
 -- INCLUDE shared/foreign
--- INCLUDE shared/reads
--- INCLUDE shared/write_tombstone
+-- INCLUDE shared/hear
+-- INCLUDE shared/readers
 
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
+local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
 
 refuse_foreign(lock)
-local held = all_reads_left(lock) == 0 and 0 or 1
--- A call that is sent again must not take the lock from a later holder, also if the first run found no holder.
-if not write_tombstone(tombstone, tombstoneTtl, held) then
-  return tonumber(redis.call('GET', tombstone))
-elseif held == 0 then
-  return 0
+local before = forced_before(marker)
+if before then
+  return before
 end
-local mode = redis.call('HGET', lock, 'mode')
-local fields = redis.call('HGETALL', lock)
-local vain = 0
-for i = 1, #fields, 2 do
-  if fields[i] ~= 'mode' and not string.find(fields[i], ':write$') then
-    local _, last, sum = reads_left(lock, fields[i], fields[i + 1], vain)
-    vain = sum
-    set_reads(lock, fields[i], {}, last)
+local owners, vain = {}, 0
+if redis.call('HGET', lock, 'mode') == 'read' then
+  local fields = redis.call('HGETALL', lock)
+  for i = 1, #fields, 2 do
+    local left
+    left, vain = reader_left(lock, fields[i], fields[i + 1], vain)
+    if left > 0 then
+      owners[#owners + 1] = fields[i]
+    end
+    if fields[i] ~= 'mode' then
+      for number = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
+        redis.call('DEL', hold_key(lock, fields[i], number))
+      end
+    end
   end
-end
-if mode == 'read' then
   redis.call('DEL', lock)
-  announce(publish, channel, '0')
 end
-return 1
+note_forced(marker, owners, tombstones, tombstoneTtl)
+if #owners > 0 then
+  hear(publish, channel, '0')
+end
+return owners

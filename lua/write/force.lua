@@ -1,37 +1,48 @@
--- Gives the write side back, whoever holds it. A writer that reads as well keeps its read side.
+-- Ends the write side of whoever has it; the writer's own reads keep the lock. A repetition gives the same answer, and
+-- leaves a later writer alone.
 --
 -- KEYS
 --   lock          hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
 --   channel       channel  where releases are announced
---   tombstone     string   the answer, once this call is over
+--   marker        string   the answer, once this call is over
 -- ARGV
---   tombstoneTtl  ms       how long a command may be sent again
+--   tombstones    text     what the tombstone of a wire id begins with
+--   tombstoneTtl  ms       how long a command may be late
 --   publish       text     PUBLISH or SPUBLISH
 -- REPLY
---   1             it was held
---   0             it was free
+--   {field, ...}  the write sides that were ended, clientId:n:write
 -- FLAGS allow-oom
--- INCLUDE shared/announce
--- INCLUDE shared/end_write
+-- INCLUDE shared/forced
 -- INCLUDE shared/foreign
--- INCLUDE shared/reads
--- INCLUDE shared/write_tombstone
+-- INCLUDE shared/hear
+-- INCLUDE shared/readers
 
-local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
+local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
 
 refuse_foreign(lock)
-local held = redis.call('HGET', lock, 'mode') == 'write' and 1 or 0
--- A call that is sent again must not take the lock from a later holder, also if the first run found no holder.
-if not write_tombstone(tombstone, tombstoneTtl, held) then
-  return tonumber(redis.call('GET', tombstone))
-elseif held == 0 then
-  return 0
+local before = forced_before(marker)
+if before then
+  return before
 end
-for _, field in ipairs(redis.call('HKEYS', lock)) do
-  if string.find(field, ':write$') then
-    end_write(lock, field, all_reads_left(lock))
+local fields = {}
+if redis.call('HGET', lock, 'mode') == 'write' then
+  for _, field in ipairs(redis.call('HKEYS', lock)) do
+    if string.find(field, ':write$') then
+      redis.call('HDEL', lock, field)
+      fields[#fields + 1] = field
+    end
+  end
+  local longest = longest_reader(lock)
+  if longest > 0 then
+    redis.call('HSET', lock, 'mode', 'read')
+    redis.call('PEXPIRE', lock, longest)
+  else
+    redis.call('DEL', lock)
   end
 end
-announce(publish, channel, '1')
-return 1
+note_forced(marker, fields, tombstones, tombstoneTtl)
+if #fields > 0 then
+  hear(publish, channel, '1')
+end
+return fields

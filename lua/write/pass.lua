@@ -1,65 +1,47 @@
--- Gives the write side back and grants it in the same step to the successor, a waiter in the process of the giver (lock
--- cohorting: Dice, Marathe and Shavit 2012). No other process can get the lock in between, so now and then the other
--- processes are asked: the release is announced, and the successor gets nothing if a subscriber outside its process
--- hears it. Before that the successor is advertised as a waiting writer, so that readers let it go first.
+-- Ends a writer that does not read, and grants the write side in the same step to the successor, a waiter of the same process
+-- (lock cohorting: Dice, Marathe and Shavit 2012). If the successor is over, or the lock cannot be granted, this is an END
+-- that announces: the giver never fails for the successor's sake.
 --
 -- KEYS
 --   lock                hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
 --   channel             channel  where releases are announced
---   tombstone           string   exists once the giver's wire id is over
---   successorTombstone  string   exists once the successor's is
+--   tombstone           string   of the giver's wire id
+--   successorTombstone  string   exists once the successor's is over
 --   writers             zset     waiting writer -> ms of the server's clock until which it counts as alive
 -- ARGV
---   owner               text     the giver, clientId:n
---   field               text     clientId:n:write
+--   field               text     of the giver, clientId:n:write
 --   successor           text     clientId:n
 --   successorField      text     clientId:n:write
 --   lease               ms       of the successor
---   ask                 int      1 if others who hear of the release go before the successor, 2 if others do whoever hears of it
---   own                 int      how many subscribers of the channel are of this process
---   aliveFor            int      ms for which an unheard waiter counts as alive; 0 if the successor is not advertised
---   tombstoneTtl        ms       how long a command may be sent again
+--   tombstoneTtl        ms       how long a command may be late
 --   publish             text     PUBLISH or SPUBLISH
+--   nextWriter          text     who waits behind the successor; empty if nobody does
+--   aliveFor            int      ms for which a waiter that is not heard of counts as alive; 0 if it is not advertised
 -- REPLY
---   {1, 1, 0}       given back, now or by an earlier run, and the successor has it
---   {1, 0, others}  given back; the successor has nothing, and so many others heard of it
---   {0, 0, 0}       the lock was gone
---   {-1, 0, 0}      another held it
+--   {heard, found, has}          heard and found as from END; has: 1 if the successor writes
 -- FLAGS allow-oom
--- INCLUDE shared/announce_lapse
--- INCLUDE shared/clock
+-- INCLUDE shared/bury
 -- INCLUDE shared/create
--- INCLUDE shared/end_write
--- INCLUDE shared/others
--- INCLUDE shared/raise_ttl
--- INCLUDE shared/reads
+-- INCLUDE shared/hear
+-- INCLUDE shared/waiting_writers
 -- INCLUDE shared/why_not_held
--- INCLUDE shared/write_tombstone
--- INCLUDE shared/writers
 
 local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local ask, own, aliveFor, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
+local field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
-if redis.call('HEXISTS', lock, field) == 1 then
-  write_tombstone(tombstone, tombstoneTtl)
-  end_write(lock, field, reads_left(lock, owner, redis.call('HGET', lock, owner)))
-  if ask ~= '0' and aliveFor ~= '0' and redis.call('EXISTS', successorTombstone) == 0 then
-    advertise(writers, successor, server_time(), aliveFor)
-  end
-  local others = others_first(lock, successorTombstone, channel, '1', ask, own, publish)
-  if others then
-    return {1, 0, others}
-  end
+if redis.pcall('HDEL', lock, field) ~= 1 then
+  local found = bury(tombstone, why_not_held(lock), tombstoneTtl)
+  return {0, found, redis.pcall('HEXISTS', lock, successorField) == 1 and 1 or 0}
+end
+bury(tombstone, 2, tombstoneTtl)
+advertise_writer(writers, nextWriter, aliveFor)
+-- What is left beside the mode is a read of the giver, which its owner does not know any more.
+redis.call('DEL', lock)
+if redis.call('EXISTS', successorTombstone) == 0 then
   redis.call('ZREM', writers, successor)
-  return create(lock, lease, 'mode', 'write', successorField, '1') or {1, 1, 0}
+  if not create(lock, lease, 'mode', 'write', successorField, '1') then
+    return {0, 2, 1}
+  end
 end
-if redis.call('EXISTS', tombstone) == 0 then
-  announce_lapse(lock, publish, channel, '1')
-  return {why_not_held(lock), 0, 0}
-end
-if redis.call('HEXISTS', lock, successorField) == 0 then
-  return {1, 0, 0}
-end
-raise_ttl(lock, lease)
-return {1, 1, 0}
+return {hear(publish, channel, '1'), 2, 0}

@@ -8,7 +8,7 @@ import { fairAlive, fairQueue, fairTimeouts, tombstone } from "../base/names.js"
 import type { QueueTraits } from "../engine/acquisition.js";
 import type { Try } from "../locks/backend.js";
 import { Lock } from "../locks/lock.js";
-import { fairAcquire, fairForce, fairRelease, fairUndo } from "../scripts/generated.js";
+import { fairAcquire, fairOldForce, fairRelease, fairUndo } from "../scripts/generated.js";
 import { aliveFor } from "./alive-for.js";
 import { type AnyCall, type Ending, forceArguments, type ReleaseKeys, remaining } from "./calls.js";
 import { type BackendParts, HashBackend } from "./hash.js";
@@ -69,7 +69,7 @@ export class FairBackend extends HashBackend {
 
   protected override forcing(over: string): AnyCall {
     const args = { grace: this.#grace, ...forceArguments(this.publish) };
-    return this.call(fairForce, this.keysWith(over), args);
+    return this.call(fairOldForce, this.keysWith(over), args);
   }
 
   protected override keysWith(over: string): FairKeys {

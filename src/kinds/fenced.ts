@@ -6,7 +6,7 @@ import { type Acquired, DONE, type Try } from "../locks/backend.js";
 import { Hold } from "../locks/hold.js";
 import { LOCK_VERBS, Lock } from "../locks/lock.js";
 import type { Grant } from "../locks/owner-lock.js";
-import { fencedAcquire, fencedPass } from "../scripts/generated.js";
+import { fencedAcquire, fencedOldPass } from "../scripts/generated.js";
 import type { AnyCall } from "./calls.js";
 import { HashBackend } from "./hash.js";
 import { passArguments, passKeys } from "./passing.js";
@@ -30,7 +30,7 @@ export class FencedBackend extends HashBackend {
 
   protected override passing(wireId: string, successor: Successor): AnyCall {
     const keys = { counter: tokenCounter(this.key), ...passKeys(this, wireId, successor) };
-    return this.call(fencedPass, keys, passArguments(this.publish, wireId, successor));
+    return this.call(fencedOldPass, keys, passArguments(this.publish, wireId, successor));
   }
 
   protected override readPassed(reply: readonly unknown[]): Passed {

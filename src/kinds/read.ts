@@ -4,7 +4,7 @@ import type { QueueTraits } from "../engine/acquisition.js";
 import type { Acquired, Backend, Rest, Side, Try } from "../locks/backend.js";
 import {
   readExtend,
-  readForce,
+  readOldForce,
   readReenter,
   readRelease,
   readState,
@@ -79,7 +79,7 @@ export class ReadBackend extends ReadWriteBackend {
   }
 
   protected override forcing(over: string): AnyCall {
-    return this.call(readForce, this.keysWith(over), forceArguments(this.publish));
+    return this.call(readOldForce, this.keysWith(over), forceArguments(this.publish));
   }
 
   protected override stating(wireId: string): AnyCall {

@@ -4,8 +4,8 @@ import type { QueueTraits, Successor } from "../engine/acquisition.js";
 import type { Rest, Side, Try } from "../locks/backend.js";
 import {
   writeAcquire,
-  writeForce,
-  writePass,
+  writeOldForce,
+  writeOldPass,
   writeRelease,
   writeState,
   writeUndo,
@@ -68,7 +68,7 @@ export class WriteBackend extends ReadWriteBackend {
       aliveFor: this.traits.advertised ? aliveFor(this.env.settings) : 0,
       ...passArguments(this.publish, wireId, successor),
     };
-    return this.call(writePass, keys, args);
+    return this.call(writeOldPass, keys, args);
   }
 
   protected override undoing({ wireIds: [wireId = ""], overs: [over = ""], rest }: Undoing): AnyCall {
@@ -77,7 +77,7 @@ export class WriteBackend extends ReadWriteBackend {
   }
 
   protected override forcing(over: string): AnyCall {
-    return this.call(writeForce, this.keysWith(over), forceArguments(this.publish));
+    return this.call(writeOldForce, this.keysWith(over), forceArguments(this.publish));
   }
 
   protected override stating(wireId: string): AnyCall {

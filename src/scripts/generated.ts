@@ -4,6 +4,12 @@ import { defineScript, type ScriptOf } from "./script.js";
 const sharedAnnounceLapse = `local function announce_lapse(lock, publish, channel, message)
 if redis.call('EXISTS', lock) == 0 then
 redis.pcall(publish, channel, message) end end`;
+const sharedBury = `local function bury(tombstone, found, ttl)
+local before = redis.call('GET', tombstone)
+if before then
+return tonumber(before) end
+redis.call('SET', tombstone, found, 'PX', ttl)
+return found end`;
 const sharedCheckDeadline = `local function check_deadline(latest)
 return latest == '0' or redis.call('TIME')[1] * 1000 <= tonumber(latest) end`;
 const sharedCheckDeadlineAnswer = `local function answer(outcome)
@@ -45,6 +51,14 @@ redis.call('HSET', lock, 'mode', 'read')
 redis.call('PEXPIRE', lock, longest)
 else
 redis.call('DEL', lock) end end`;
+const sharedForcedForcedBefore = `local function forced_before(marker)
+local before = redis.call('GET', marker)
+if not before then
+return nil end
+local owners = {}
+for owner in string.gmatch(before, '%S+') do
+owners[#owners + 1] = owner end
+return owners end`;
 const sharedForeignIsShared = `local function is_shared(mode)
 return mode == 'read' or mode == 'write' end`;
 const sharedForeignIsLockField = `local function is_lock_field(mode, field, value)
@@ -66,6 +80,9 @@ error('WRONGTYPE the key holds a hash that is not a lock', 0) end
 for i = 1, #fields, 2 do
 if not is_lock_field(mode, fields[i], fields[i + 1]) then
 error('WRONGTYPE the key holds a hash that is not a lock', 0) end end end`;
+const sharedHear = `local function hear(publish, channel, message)
+local heard = redis.pcall(publish, channel, message)
+return type(heard) == 'number' and heard or -1 end`;
 const sharedIsInteger = `local function is_integer(text)
 local digits = text == '0' and text or string.match(text, '^%-?([1-9]%d*)$')
 return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807') end`;
@@ -131,6 +148,55 @@ wake_next(queue, timeouts, alive, channel, publish, now) end`;
 const sharedRaiseTtl = `local function raise_ttl(key, ttl)
 if redis.call('PTTL', key) < tonumber(ttl) then
 redis.call('PEXPIRE', key, ttl) end end`;
+const sharedReadersHoldKey = `local function hold_key(lock, owner, number)
+local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+return base .. ':' .. owner .. ':rwlock_timeout:' .. number end`;
+const sharedReadersReaderLeft = `local function reader_left(lock, owner, count, vain)
+local MOST_IN_VAIN = 10000
+local longest = 0
+for number = 1, tonumber(count) or 0 do
+local left = redis.call('PTTL', hold_key(lock, owner, number))
+if left ~= -2 then
+longest = math.max(longest, left, 1)
+elseif number > 1 then
+vain = vain + 1
+if vain > MOST_IN_VAIN then
+return math.max(redis.call('PTTL', lock), longest, 1), vain end end end
+return longest, vain end`;
+const sharedReadersLongestReader = `local function longest_reader(lock)
+local mode = redis.call('HGET', lock, 'mode')
+if not is_shared(mode) then
+return 0 end
+local most = redis.call('PTTL', lock)
+local longest, vain = 0, 0
+local fields = redis.call('HGETALL', lock)
+for i = 1, #fields, 2 do
+local left
+left, vain = reader_left(lock, fields[i], fields[i + 1], vain)
+longest = math.max(longest, left)
+if most > 0 and longest >= most then
+return longest end end
+for i = 1, longest > 0 and 0 or #fields, 2 do
+if not is_lock_field(mode, fields[i], fields[i + 1]) then
+return math.max(most, 1) end end
+return longest end`;
+const sharedReadersClearLapsed = `local function clear_lapsed(lock)
+return longest_reader(lock) == 0 and redis.call('HLEN', lock) > 1 and redis.call('DEL', lock) == 1 end`;
+const sharedReadersSeesReader = `local function sees_reader(lock)
+local fields = redis.call('HRANDFIELD', lock, 10, 'WITHVALUES')
+for i = 1, #fields, 2 do
+if reader_left(lock, fields[i], fields[i + 1], 0) > 0 then
+return true end end
+return false end`;
+const sharedReadersSettleReaders = `local function settle_readers(lock, left)
+if left < redis.call('PTTL', lock) - 1 and sees_reader(lock) then
+return false end
+local longest = longest_reader(lock)
+if longest > 0 then
+redis.call('PEXPIRE', lock, longest)
+return false end
+redis.call('DEL', lock)
+return true end`;
 const sharedReadsReadHold = `local function read_hold(lock, owner, number)
 local base = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
 return base .. ':' .. owner .. ':rwlock_timeout:' .. number end`;
@@ -234,6 +300,14 @@ return false end
 redis.call('PEXPIRE', lock, left)
 redis.call('HSET', lock, owner, count)
 return true end`;
+const sharedWaitingWritersAdvertiseWriter = `local function advertise_writer(writers, writer, aliveFor)
+if writer == '' or aliveFor == '0' then
+return end
+local now = server_time()
+redis.call('ZREMRANGEBYSCORE', writers, '-inf', now)
+redis.call('ZADD', writers, now + aliveFor, writer)
+if redis.call('PTTL', writers) < tonumber(aliveFor) then
+redis.call('PEXPIRE', writers, aliveFor) end end`;
 const sharedWriteMarker = `local function write_marker(marker, outcome, ttl)
 redis.call('DEL', marker)
 redis.call('SET', marker, outcome, 'PX', ttl) end`;
@@ -459,8 +533,136 @@ if aliveFor ~= '0' then
 keep_alive() end
 return reply`,
 );
+const fairEndHeader = {
+  name: "fair/end",
+  keys: {
+    lock: "hash",
+    queue: "list",
+    timeouts: "zset",
+    alive: "zset",
+    channel: "channel",
+    tombstones: "string...",
+  },
+  args: { tombstoneTtl: "ms", publish: "text", grace: "ms", owners: "text..." },
+  flags: "allow-oom",
+} as const;
+/** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/fair/end.lua. */
+export const fairEnd: ScriptOf<typeof fairEndHeader> = defineScript(
+  fairEndHeader,
+  `local lock, queue, timeouts, alive, channel, tombstones =
+KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
+local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
+local CHUNK = 500
+${sharedQueueMoveUp}
+local function withdraw(waiters)
+local leaving, missing = {}, #waiters
+for _, waiter in ipairs(waiters) do
+leaving[waiter] = true end
+local left_by, staying, behind = {}, {}, {}
+local position = redis.call('LLEN', queue)
+while position > 0 and missing > 0 do
+local chunk = redis.call('LRANGE', queue, math.max(0, position - CHUNK), position - 1)
+for i = #chunk, 1, -1 do
+local waiter = chunk[i]
+position = position - 1
+if leaving[waiter] then
+leaving[waiter] = nil
+missing = missing - 1
+left_by[#left_by + 1] = waiter
+if missing == 0 then
+break end
+else
+staying[#staying + 1] = waiter
+behind[#staying] = #left_by end end end
+if #left_by == 0 then
+return false end
+for i, waiter in ipairs(staying) do
+local turns = #left_by - behind[i]
+if turns > 0 then
+move_up(timeouts, {waiter}, turns * grace) end end
+if position == 0 then
+redis.call('DEL', queue)
+else
+redis.call('LTRIM', queue, 0, position - 1) end
+local again = {}
+for i = #staying, 1, -1 do
+again[#again + 1] = staying[i]
+if #again == CHUNK or i == 1 then
+redis.call('RPUSH', queue, unpack(again))
+again = {} end end
+redis.call('ZREM', timeouts, unpack(left_by))
+redis.call('ZREM', alive, unpack(left_by))
+return true end
+local replies, changed, gone = {0}, false, {}
+${sharedBury}
+for i = 6, #tombstones do
+local owner = ARGV[i - 2]
+local found = redis.pcall('HDEL', lock, owner)
+if found == 1 then
+changed = true
+else
+found = -redis.call('EXISTS', lock)
+if redis.call('EXISTS', tombstones[i]) == 0 then
+gone[#gone + 1] = owner end end
+replies[i - 4] = bury(tombstones[i], found, tombstoneTtl) end
+changed = #gone > 0 and withdraw(gone) or changed
+if changed and redis.call('EXISTS', lock) == 0 then
+${sharedQueueDeadlineOf}
+${sharedQueueHasLastChance}
+${sharedQueueCloseRanks}
+${sharedQueuePrune}
+${sharedQueueWakeNext}
+${sharedQueuePassOn}
+${sharedClockServerTime}
+pass_on(queue, timeouts, alive, channel, publish, server_time(), grace) end
+return replies`,
+);
 const fairForceHeader = {
   name: "fair/force",
+  keys: {
+    lock: "hash",
+    queue: "list",
+    timeouts: "zset",
+    alive: "zset",
+    channel: "channel",
+    marker: "string",
+  },
+  args: { tombstones: "text", tombstoneTtl: "ms", publish: "text", grace: "ms" },
+  flags: "allow-oom",
+} as const;
+/** Ends the wire id of whoever holds the lock, and wakes the next waiter. See lua/fair/force.lua. */
+export const fairForce: ScriptOf<typeof fairForceHeader> = defineScript(
+  fairForceHeader,
+  `local lock, queue, timeouts, alive, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local tombstones, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedForeignRefuseForeign}
+refuse_foreign(lock)
+redis.call('LINDEX', queue, 0)
+${sharedForcedForcedBefore}
+local before = forced_before(marker)
+if before then
+return before end
+local owners = redis.call('HKEYS', lock)
+redis.call('DEL', lock)
+redis.call('SET', marker, table.concat(owners, ' '), 'PX', tombstoneTtl)
+for _, owner in ipairs(owners) do
+redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
+if #owners > 0 then
+${sharedQueueDeadlineOf}
+${sharedQueueHasLastChance}
+${sharedQueueMoveUp}
+${sharedQueueCloseRanks}
+${sharedQueuePrune}
+${sharedQueueWakeNext}
+${sharedQueuePassOn}
+${sharedClockServerTime}
+pass_on(queue, timeouts, alive, channel, publish, server_time(), grace) end
+return owners`,
+);
+const fairOldForceHeader = {
+  name: "fair/old-force",
   keys: {
     lock: "hash",
     queue: "list",
@@ -472,9 +674,9 @@ const fairForceHeader = {
   args: { tombstoneTtl: "ms", publish: "text", grace: "ms" },
   flags: "allow-oom",
 } as const;
-/** Gives a lock back, whoever holds it, and wakes the next waiter. See lua/fair/force.lua. */
-export const fairForce: ScriptOf<typeof fairForceHeader> = defineScript(
-  fairForceHeader,
+/** Gives a lock back, whoever holds it, and wakes the next waiter. See lua/fair/old-force.lua. */
+export const fairOldForce: ScriptOf<typeof fairOldForceHeader> = defineScript(
+  fairOldForceHeader,
   `local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 ${sharedForeignIsShared}
@@ -536,6 +738,97 @@ pass_on(queue, timeouts, alive, channel, publish, server_time(), grace) end
 if held or redis.call('EXISTS', tombstone) == 1 then
 return 1 end
 return -redis.call('EXISTS', lock)`,
+);
+const fairTakeHeader = {
+  name: "fair/take",
+  keys: {
+    lock: "hash",
+    queue: "list",
+    timeouts: "zset",
+    alive: "zset",
+    tombstone: "string",
+    channel: "channel",
+  },
+  args: { owner: "text", lease: "ms", grace: "ms", aliveFor: "int", publish: "text", coWaiters: "text..." },
+} as const;
+/** Takes a free lock for a fresh wire id if nobody is before it in the queue. See lua/fair/take.lua. */
+export const fairTake: ScriptOf<typeof fairTakeHeader> = defineScript(
+  fairTakeHeader,
+  `local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local LONGEST_LOOK_AWAY = 1000
+if redis.call('EXISTS', tombstone) == 1 then
+return {2} end
+if redis.call('HEXISTS', lock, owner) == 1 then
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+return 1 end
+local free = redis.call('EXISTS', lock) == 0
+if not free then
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedForeignRefuseForeign}
+refuse_foreign(lock) end
+${sharedClockServerTime}
+local now = server_time()
+local term = now + math.max(0, redis.call('PTTL', lock)) + grace
+local function refresh(waiter)
+if not redis.call('ZSCORE', timeouts, waiter) then
+return false end
+redis.call('ZADD', timeouts, 'XX', 'GT', term, waiter)
+redis.call('ZADD', alive, now + aliveFor, waiter)
+return true end
+${sharedRaiseTtl}
+local function keep_alive()
+local latest = redis.call('ZREVRANGE', timeouts, 0, 0, 'WITHSCORES')[2]
+raise_ttl(alive, math.max(aliveFor, math.min((latest or now) - now, 2 ^ 52))) end
+local has_ticket = aliveFor ~= '0' and refresh(owner)
+local reply = {0, 0, ''}
+for i = 6, #ARGV do
+if not refresh(ARGV[i]) then
+reply[#reply + 1] = i - 5 end end
+${sharedQueueDeadlineOf}
+${sharedQueueHasLastChance}
+${sharedQueueMoveUp}
+${sharedQueueCloseRanks}
+${sharedQueuePrune}
+local dropped = free and prune(queue, timeouts, alive, now, grace) or 0
+local head = redis.call('LINDEX', queue, 0)
+if free and (not head or head == owner) then
+${sharedCreate}
+local failure = create(lock, lease, owner, '1')
+if failure then
+return failure end
+if has_ticket then
+redis.call('LPOP', queue)
+redis.call('ZREM', timeouts, owner)
+redis.call('ZREM', alive, owner)
+move_up(timeouts, redis.call('ZRANGE', timeouts, 0, -1), grace) end
+if aliveFor ~= '0' then
+keep_alive() end
+if #reply > 3 then
+reply[1] = 1
+return reply end
+return 1 end
+if not free then
+reply[2], reply[3] = redis.call('PTTL', lock), redis.call('HKEYS', lock)[1] or ''
+else
+reply[2], reply[3] = math.min(LONGEST_LOOK_AWAY, deadline_of(timeouts, alive, head) - now), head
+if dropped > 0 then
+${sharedQueueWakeNext}
+wake_next(queue, timeouts, alive, channel, publish, now) end
+for i = 6, #ARGV do
+if ARGV[i] == head then
+reply[#reply + 1] = i - 5 end end end
+if aliveFor ~= '0' and not has_ticket then
+local last = redis.call('LINDEX', queue, -1)
+local before = last and redis.call('ZSCORE', timeouts, last)
+redis.call('ZADD', timeouts, before and before + grace or term, owner)
+redis.call('RPUSH', queue, owner)
+redis.call('ZADD', alive, now + aliveFor, owner) end
+if aliveFor ~= '0' then
+keep_alive() end
+return reply`,
 );
 const fairUndoHeader = {
   name: "fair/undo",
@@ -665,8 +958,8 @@ ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
 return {0, redis.call('PTTL', lock)}`,
 );
-const fencedPassHeader = {
-  name: "fenced/pass",
+const fencedOldPassHeader = {
+  name: "fenced/old-pass",
   keys: {
     lock: "hash",
     channel: "channel",
@@ -685,9 +978,9 @@ const fencedPassHeader = {
   },
   flags: "allow-oom",
 } as const;
-/** Gives a lock back and grants it in the same step to the successor, a waiter in the process of the giver (lock cohorting: Dice, Marathe and Shavit 2012). See lua/fenced/pass.lua. */
-export const fencedPass: ScriptOf<typeof fencedPassHeader> = defineScript(
-  fencedPassHeader,
+/** Gives a lock back and grants it in the same step to the successor, a waiter in the process of the giver (lock cohorting: Dice, Marathe and Shavit 2012). See lua/fenced/old-pass.lua. */
+export const fencedOldPass: ScriptOf<typeof fencedOldPassHeader> = defineScript(
+  fencedOldPassHeader,
   `local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, successor, lease, ask = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local own, tombstoneTtl, publish = ARGV[5], ARGV[6], ARGV[7]
@@ -722,6 +1015,86 @@ return {1, 0, 0} end
 if redis.call('PTTL', lock) < tonumber(lease) then
 redis.call('PEXPIRE', lock, lease) end
 return {1, 1, redis.call('GET', counter)}`,
+);
+const fencedPassHeader = {
+  name: "fenced/pass",
+  keys: {
+    lock: "hash",
+    channel: "channel",
+    tombstone: "string",
+    successorTombstone: "string",
+    counter: "string",
+  },
+  args: { owner: "text", successor: "text", lease: "ms", tombstoneTtl: "ms", publish: "text" },
+  flags: "allow-oom",
+} as const;
+/** Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012), with the next fencing token. See lua/fenced/pass.lua. */
+export const fencedPass: ScriptOf<typeof fencedPassHeader> = defineScript(
+  fencedPassHeader,
+  `local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+${sharedBury}
+if redis.pcall('HDEL', lock, owner) ~= 1 then
+local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
+if redis.pcall('HEXISTS', lock, successor) == 1 then
+return {0, found, 1, redis.call('GET', counter)} end
+return {0, found, 0} end
+bury(tombstone, 1, tombstoneTtl)
+if redis.call('EXISTS', lock, successorTombstone) == 0 then
+local drawn = pcall(function() do
+local token = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if token < floor then
+redis.call('SET', counter, string.format('%.0f', floor)) end
+end end)
+${sharedCreate}
+if drawn and not create(lock, lease, successor, '1') then
+return {0, 1, 1, redis.call('GET', counter)} end end
+${sharedHear}
+return {hear(publish, channel, '0'), 1, 0}`,
+);
+const fencedTakeHeader = {
+  name: "fenced/take",
+  keys: { lock: "hash", tombstone: "string", counter: "string" },
+  args: { owner: "text", lease: "ms" },
+} as const;
+/** Takes a free lock for a fresh wire id and the next fencing token. See lua/fenced/take.lua. */
+export const fencedTake: ScriptOf<typeof fencedTakeHeader> = defineScript(
+  fencedTakeHeader,
+  `local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
+local owner, lease = ARGV[1], ARGV[2]
+if redis.call('EXISTS', lock, tombstone) == 0 then
+do
+local token = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if token < floor then
+redis.call('SET', counter, string.format('%.0f', floor)) end end
+redis.call('HSET', lock, owner, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return {1, redis.call('GET', counter)} end
+if redis.call('EXISTS', tombstone) == 1 then
+return {2} end
+if redis.call('HEXISTS', lock, owner) == 1 then
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+if redis.call('EXISTS', counter) == 0 then
+do
+local token = redis.call('INCR', counter)
+local time = redis.call('TIME')
+local floor = time[1] * 1000000 + time[2]
+if token < floor then
+redis.call('SET', counter, string.format('%.0f', floor)) end end end
+return {1, redis.call('GET', counter)} end
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedForeignRefuseForeign}
+refuse_foreign(lock)
+return {0, redis.call('PTTL', lock), redis.call('HKEYS', lock)[1]}`,
 );
 const latchCountDownHeader = {
   name: "latch/count-down",
@@ -1188,6 +1561,135 @@ if now + lease < tonumber(ends) then
 redis.pcall(publish, channel, 1) end
 return answer(1)`,
 );
+const plainEndHeader = {
+  name: "plain/end",
+  keys: { lock: "hash", channel: "channel", tombstones: "string..." },
+  args: { tombstoneTtl: "ms", publish: "text", owners: "text..." },
+  flags: "allow-oom",
+} as const;
+/** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/plain/end.lua. */
+export const plainEnd: ScriptOf<typeof plainEndHeader> = defineScript(
+  plainEndHeader,
+  `local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
+local replies, removed = {0}, false
+${sharedBury}
+for i = 3, #tombstones do
+local found = redis.pcall('HDEL', lock, ARGV[i])
+if found == 1 then
+removed = true
+else
+found = -redis.call('EXISTS', lock) end
+replies[i - 1] = bury(tombstones[i], found, tombstoneTtl) end
+if removed then
+${sharedHear}
+replies[1] = hear(publish, channel, '0') end
+return replies`,
+);
+const plainForceHeader = {
+  name: "plain/force",
+  keys: { lock: "hash", channel: "channel", marker: "string" },
+  args: { tombstones: "text", tombstoneTtl: "ms", publish: "text" },
+  flags: "allow-oom",
+} as const;
+/** Ends the wire id of whoever holds the lock. See lua/plain/force.lua. */
+export const plainForce: ScriptOf<typeof plainForceHeader> = defineScript(
+  plainForceHeader,
+  `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedForeignRefuseForeign}
+refuse_foreign(lock)
+${sharedForcedForcedBefore}
+local before = forced_before(marker)
+if before then
+return before end
+local owners = redis.call('HKEYS', lock)
+redis.call('DEL', lock)
+redis.call('SET', marker, table.concat(owners, ' '), 'PX', tombstoneTtl)
+for _, owner in ipairs(owners) do
+redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
+if #owners > 0 then
+${sharedHear}
+hear(publish, channel, '0') end
+return owners`,
+);
+const plainKeepHeader = {
+  name: "plain/keep",
+  keys: { locks: "hash..." },
+  args: { lease: "ms", owners: "text...", counts: "text..." },
+  flags: "allow-oom",
+} as const;
+/** Keeps locks that their owners have: renews, extends, and notes counts. See lua/plain/keep.lua. */
+export const plainKeep: ScriptOf<typeof plainKeepHeader> = defineScript(
+  plainKeepHeader,
+  `local locks = KEYS
+local lease = ARGV[1]
+local replies = {}
+for i, lock in ipairs(locks) do
+local owner, count = ARGV[2 * i], ARGV[2 * i + 1]
+if redis.pcall('HEXISTS', lock, owner) == 1 then
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+if count ~= '' then
+redis.pcall('HSET', lock, owner, count) end
+replies[i] = 1
+else
+replies[i] = -redis.call('EXISTS', lock) end end
+return replies`,
+);
+const plainPassHeader = {
+  name: "plain/pass",
+  keys: { lock: "hash", channel: "channel", tombstone: "string", successorTombstone: "string" },
+  args: { owner: "text", successor: "text", lease: "ms", tombstoneTtl: "ms", publish: "text" },
+  flags: "allow-oom",
+} as const;
+/** Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/plain/pass.lua. */
+export const plainPass: ScriptOf<typeof plainPassHeader> = defineScript(
+  plainPassHeader,
+  `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+${sharedBury}
+if redis.pcall('HDEL', lock, owner) ~= 1 then
+local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
+return {0, found, redis.pcall('HEXISTS', lock, successor) == 1 and 1 or 0} end
+bury(tombstone, 1, tombstoneTtl)
+${sharedCreate}
+if redis.call('EXISTS', lock, successorTombstone) == 0 and not create(lock, lease, successor, '1') then
+return {0, 1, 1} end
+${sharedHear}
+return {hear(publish, channel, '0'), 1, 0}`,
+);
+const plainTakeHeader = {
+  name: "plain/take",
+  keys: { lock: "hash", tombstone: "string" },
+  args: { owner: "text", lease: "ms" },
+} as const;
+/** Takes a free lock for a fresh wire id. See lua/plain/take.lua. */
+export const plainTake: ScriptOf<typeof plainTakeHeader> = defineScript(
+  plainTakeHeader,
+  `local lock, tombstone = KEYS[1], KEYS[2]
+local owner, lease = ARGV[1], ARGV[2]
+if redis.call('EXISTS', lock, tombstone) == 0 then
+redis.call('HSET', lock, owner, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return 1 end
+if redis.call('EXISTS', tombstone) == 1 then
+return {2} end
+if redis.call('HEXISTS', lock, owner) == 1 then
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+return 1 end
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedForeignRefuseForeign}
+refuse_foreign(lock)
+return {0, redis.call('PTTL', lock), redis.call('HKEYS', lock)[1]}`,
+);
 const readAcquireHeader = {
   name: "read/acquire",
   keys: { lock: "hash", writers: "zset", theirs: "string..." },
@@ -1268,13 +1770,54 @@ return 1`,
 );
 const readForceHeader = {
   name: "read/force",
+  keys: { lock: "hash", channel: "channel", marker: "string" },
+  args: { tombstones: "text", tombstoneTtl: "ms", publish: "text" },
+  flags: "allow-oom",
+} as const;
+/** Ends the wire ids of all readers. See lua/read/force.lua. */
+export const readForce: ScriptOf<typeof readForceHeader> = defineScript(
+  readForceHeader,
+  `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedForeignRefuseForeign}
+refuse_foreign(lock)
+${sharedForcedForcedBefore}
+local before = forced_before(marker)
+if before then
+return before end
+local owners, vain = {}, 0
+if redis.call('HGET', lock, 'mode') == 'read' then
+local fields = redis.call('HGETALL', lock)
+${sharedReadersHoldKey}
+${sharedReadersReaderLeft}
+for i = 1, #fields, 2 do
+local left
+left, vain = reader_left(lock, fields[i], fields[i + 1], vain)
+if left > 0 then
+owners[#owners + 1] = fields[i] end
+if fields[i] ~= 'mode' then
+for number = 1, math.min(tonumber(fields[i + 1]) or 0, 1000) do
+redis.call('DEL', hold_key(lock, fields[i], number)) end end end
+redis.call('DEL', lock) end
+redis.call('SET', marker, table.concat(owners, ' '), 'PX', tombstoneTtl)
+for _, owner in ipairs(owners) do
+redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
+if #owners > 0 then
+${sharedHear}
+hear(publish, channel, '0') end
+return owners`,
+);
+const readOldForceHeader = {
+  name: "read/old-force",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
   args: { tombstoneTtl: "ms", publish: "text" },
   flags: "allow-oom",
 } as const;
-/** Gives the read side back, whoever holds it. See lua/read/force.lua. */
-export const readForce: ScriptOf<typeof readForceHeader> = defineScript(
-  readForceHeader,
+/** Gives the read side back, whoever holds it. See lua/read/old-force.lua. */
+export const readOldForce: ScriptOf<typeof readOldForceHeader> = defineScript(
+  readOldForceHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
 ${sharedForeignIsShared}
@@ -1452,6 +1995,52 @@ return {0, 0, -2} end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
 return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}`,
 );
+const readTakeHeader = {
+  name: "read/take",
+  keys: { lock: "hash", tombstone: "string", hold: "string", writers: "zset" },
+  args: { owner: "text", lease: "ms", yield: "int" },
+} as const;
+/** Takes the read side for a fresh wire id, unless somebody writes or, where writers go first, a writer waits. See lua/read/take.lua. */
+export const readTake: ScriptOf<typeof readTakeHeader> = defineScript(
+  readTakeHeader,
+  `local lock, tombstone, hold, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, lease, yield = ARGV[1], ARGV[2], ARGV[3]
+if redis.call('EXISTS', tombstone) == 1 then
+return {2} end
+local mode = redis.call('HGET', lock, 'mode')
+local again = redis.call('HEXISTS', lock, owner) == 1
+if not again and (mode or redis.call('EXISTS', lock) == 1) then
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedForeignRefuseForeign}
+refuse_foreign(lock)
+if mode ~= 'read' then
+for _, field in ipairs(redis.call('HKEYS', lock)) do
+local writer = string.match(field, '^(.*):write$')
+if writer then
+return {0, redis.call('PTTL', lock), writer} end end
+return {0, redis.call('PTTL', lock), ''} end end
+if yield == '1' and not again then
+local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')
+${sharedClockServerTime}
+local wait = last[2] and last[2] - server_time() or 0
+if wait > 0 then
+return {0, wait, last[1]} end end
+if redis.call('PTTL', hold) < tonumber(lease) then
+redis.call('SET', hold, '1', 'PX', lease) end
+if not mode then
+redis.call('HSET', lock, 'mode', 'read', owner, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return 1 end
+if not again then
+redis.call('HSET', lock, owner, '1') end
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+return 1`,
+);
 const readUndoHeader = {
   name: "read/undo",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
@@ -1482,6 +2071,112 @@ ${sharedReadsChangeReads}
 if change_reads(lock, owner, terms, left) then
 redis.pcall(publish, channel, '0') end
 return 1`,
+);
+const readWriteEndHeader = {
+  name: "read-write/end",
+  keys: { lock: "hash", channel: "channel", writers: "zset", tombstones: "string..." },
+  args: { tombstoneTtl: "ms", publish: "text", nextWriter: "text", aliveFor: "int", owners: "text..." },
+  flags: "allow-oom",
+} as const;
+/** Ends wire ids for good, on both sides: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/read-write/end.lua. */
+export const readWriteEnd: ScriptOf<typeof readWriteEndHeader> = defineScript(
+  readWriteEndHeader,
+  `local lock, channel, writers, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS
+local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local replies, read, wrote, left, withdrawn = {0}, false, false, 0, 0
+${sharedReadersHoldKey}
+${sharedBury}
+for i = 4, #tombstones do
+local owner = ARGV[i + 1]
+local hold = hold_key(lock, owner, 1)
+local term = redis.call('PTTL', hold)
+local found = 0
+if redis.pcall('HDEL', lock, owner) == 1 then
+read, found = true, 1
+left = math.max(left, term)
+redis.call('DEL', hold) end
+if redis.pcall('HDEL', lock, owner .. ':write') == 1 then
+wrote, found = true, found + 2 end
+withdrawn = withdrawn + redis.call('ZREM', writers, owner)
+if found == 0 then
+found = -redis.call('EXISTS', lock) end
+replies[i - 2] = bury(tombstones[i], found, tombstoneTtl) end
+${sharedClockServerTime}
+${sharedHear}
+${sharedReadersReaderLeft}
+${sharedReadersSeesReader}
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedReadersLongestReader}
+${sharedReadersSettleReaders}
+if wrote then
+redis.call('DEL', lock)
+${sharedWaitingWritersAdvertiseWriter}
+advertise_writer(writers, nextWriter, aliveFor)
+replies[1] = hear(publish, channel, '1')
+elseif read and redis.call('HGET', lock, 'mode') == 'read' and settle_readers(lock, left) then
+replies[1] = hear(publish, channel, '0')
+elseif withdrawn > 0 then
+redis.call('ZREMRANGEBYSCORE', writers, '-inf', server_time())
+if redis.call('EXISTS', writers) == 0 then
+hear(publish, channel, '1') end end
+return replies`,
+);
+const readWriteKeepHeader = {
+  name: "read-write/keep",
+  keys: { locks: "hash..." },
+  args: { lease: "ms", owners: "text...", reads: "text...", writes: "text..." },
+  flags: "allow-oom",
+} as const;
+/** Keeps what owners have of read-write locks, on both sides: renews, extends, and notes counts. See lua/read-write/keep.lua. */
+export const readWriteKeep: ScriptOf<typeof readWriteKeepHeader> = defineScript(
+  readWriteKeepHeader,
+  `local locks = KEYS
+local lease = ARGV[1]
+${sharedReadersHoldKey}
+local function keep_writer(lock, owner, reads, writes)
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+if writes ~= '' then
+redis.pcall('HSET', lock, owner .. ':write', writes) end
+local hold = hold_key(lock, owner, 1)
+if reads == '0' then
+redis.call('HDEL', lock, owner)
+redis.call('DEL', hold)
+elseif reads ~= '' then
+redis.pcall('HSET', lock, owner, reads) end
+if redis.call('HEXISTS', lock, owner) == 0 then
+return 2 end
+if redis.call('PTTL', hold) < tonumber(lease) then
+redis.pcall('SET', hold, '1', 'PX', lease) end
+return 3 end
+${sharedForeignIsShared}
+${sharedReadersReaderLeft}
+${sharedForeignIsLockField}
+${sharedReadersLongestReader}
+local function keep_reader(lock, owner, reads)
+local hold = hold_key(lock, owner, 1)
+if redis.call('HEXISTS', lock, owner) == 0 or redis.call('PTTL', hold) == -2 then
+return longest_reader(lock) == 0 and 0 or -1 end
+if redis.call('PTTL', hold) < tonumber(lease) then
+redis.call('PEXPIRE', hold, lease) end
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+if reads ~= '' then
+redis.pcall('HSET', lock, owner, reads) end
+return 1 end
+local replies = {}
+for i = 1, (#ARGV - 1) / 3 do
+local lock = locks[i]
+local owner, reads, writes = ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1]
+local mode = redis.pcall('HGET', lock, 'mode')
+if mode == 'write' and redis.call('HEXISTS', lock, owner .. ':write') == 1 then
+replies[i] = keep_writer(lock, owner, reads, writes)
+elseif mode == 'read' then
+replies[i] = keep_reader(lock, owner, reads)
+else
+replies[i] = -redis.call('EXISTS', lock) end end
+return replies`,
 );
 const semaphoreAcquireHeader = {
   name: "semaphore/acquire",
@@ -1674,15 +2369,79 @@ ${sharedWritersAdvertise}
 advertise(writers, owner, now, aliveFor) end
 return {0, redis.call('PTTL', lock)}`,
 );
+const writeDowngradeHeader = {
+  name: "write/downgrade",
+  keys: { lock: "hash", channel: "channel", sideTombstone: "string", hold: "string" },
+  args: { owner: "text", field: "text", reads: "int", left: "ms", tombstoneTtl: "ms", publish: "text" },
+  flags: "allow-oom",
+} as const;
+/** Ends the write side of an owner that goes on as a reader. See lua/write/downgrade.lua. */
+export const writeDowngrade: ScriptOf<typeof writeDowngradeHeader> = defineScript(
+  writeDowngradeHeader,
+  `local lock, channel, sideTombstone, hold = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, field, reads, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+${sharedBury}
+if redis.pcall('HDEL', lock, field) ~= 1 then
+return {0, bury(sideTombstone, -redis.call('EXISTS', lock), tombstoneTtl)} end
+redis.call('HSET', lock, 'mode', 'read', owner, reads)
+if redis.call('PTTL', lock) < tonumber(left) then
+redis.call('PEXPIRE', lock, left) end
+redis.call('SET', hold, '1', 'PX', math.max(redis.call('PTTL', lock), tonumber(left)))
+bury(sideTombstone, 2, tombstoneTtl)
+${sharedHear}
+return {hear(publish, channel, '1'), 2}`,
+);
 const writeForceHeader = {
   name: "write/force",
+  keys: { lock: "hash", channel: "channel", marker: "string" },
+  args: { tombstones: "text", tombstoneTtl: "ms", publish: "text" },
+  flags: "allow-oom",
+} as const;
+/** Ends the write side of whoever has it; the writer's own reads keep the lock. See lua/write/force.lua. */
+export const writeForce: ScriptOf<typeof writeForceHeader> = defineScript(
+  writeForceHeader,
+  `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
+local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+${sharedForeignRefuseForeign}
+refuse_foreign(lock)
+${sharedForcedForcedBefore}
+local before = forced_before(marker)
+if before then
+return before end
+local fields = {}
+if redis.call('HGET', lock, 'mode') == 'write' then
+for _, field in ipairs(redis.call('HKEYS', lock)) do
+if string.find(field, ':write$') then
+redis.call('HDEL', lock, field)
+fields[#fields + 1] = field end end
+${sharedReadersHoldKey}
+${sharedReadersReaderLeft}
+${sharedReadersLongestReader}
+local longest = longest_reader(lock)
+if longest > 0 then
+redis.call('HSET', lock, 'mode', 'read')
+redis.call('PEXPIRE', lock, longest)
+else
+redis.call('DEL', lock) end end
+redis.call('SET', marker, table.concat(fields, ' '), 'PX', tombstoneTtl)
+for _, owner in ipairs(fields) do
+redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
+if #fields > 0 then
+${sharedHear}
+hear(publish, channel, '1') end
+return fields`,
+);
+const writeOldForceHeader = {
+  name: "write/old-force",
   keys: { lock: "hash", channel: "channel", tombstone: "string" },
   args: { tombstoneTtl: "ms", publish: "text" },
   flags: "allow-oom",
 } as const;
-/** Gives the write side back, whoever holds it. See lua/write/force.lua. */
-export const writeForce: ScriptOf<typeof writeForceHeader> = defineScript(
-  writeForceHeader,
+/** Gives the write side back, whoever holds it. See lua/write/old-force.lua. */
+export const writeOldForce: ScriptOf<typeof writeOldForceHeader> = defineScript(
+  writeOldForceHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
 ${sharedForeignIsShared}
@@ -1706,8 +2465,8 @@ end_write(lock, field, all_reads_left(lock)) end end
 redis.pcall(publish, channel, '1')
 return 1`,
 );
-const writePassHeader = {
-  name: "write/pass",
+const writeOldPassHeader = {
+  name: "write/old-pass",
   keys: {
     lock: "hash",
     channel: "channel",
@@ -1729,9 +2488,9 @@ const writePassHeader = {
   },
   flags: "allow-oom",
 } as const;
-/** Gives the write side back and grants it in the same step to the successor, a waiter in the process of the giver (lock cohorting: Dice, Marathe and Shavit 2012). See lua/write/pass.lua. */
-export const writePass: ScriptOf<typeof writePassHeader> = defineScript(
-  writePassHeader,
+/** Gives the write side back and grants it in the same step to the successor, a waiter in the process of the giver (lock cohorting: Dice, Marathe and Shavit 2012). See lua/write/old-pass.lua. */
+export const writeOldPass: ScriptOf<typeof writeOldPassHeader> = defineScript(
+  writeOldPassHeader,
   `local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local ask, own, aliveFor, tombstoneTtl, publish = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
@@ -1767,6 +2526,50 @@ return {1, 0, 0} end
 if redis.call('PTTL', lock) < tonumber(lease) then
 redis.call('PEXPIRE', lock, lease) end
 return {1, 1, 0}`,
+);
+const writePassHeader = {
+  name: "write/pass",
+  keys: {
+    lock: "hash",
+    channel: "channel",
+    tombstone: "string",
+    successorTombstone: "string",
+    writers: "zset",
+  },
+  args: {
+    field: "text",
+    successor: "text",
+    successorField: "text",
+    lease: "ms",
+    tombstoneTtl: "ms",
+    publish: "text",
+    nextWriter: "text",
+    aliveFor: "int",
+  },
+  flags: "allow-oom",
+} as const;
+/** Ends a writer that does not read, and grants the write side in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/write/pass.lua. */
+export const writePass: ScriptOf<typeof writePassHeader> = defineScript(
+  writePassHeader,
+  `local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+${sharedBury}
+if redis.pcall('HDEL', lock, field) ~= 1 then
+local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
+return {0, found, redis.pcall('HEXISTS', lock, successorField) == 1 and 1 or 0} end
+bury(tombstone, 2, tombstoneTtl)
+${sharedClockServerTime}
+${sharedWaitingWritersAdvertiseWriter}
+advertise_writer(writers, nextWriter, aliveFor)
+redis.call('DEL', lock)
+if redis.call('EXISTS', successorTombstone) == 0 then
+redis.call('ZREM', writers, successor)
+${sharedCreate}
+if not create(lock, lease, 'mode', 'write', successorField, '1') then
+return {0, 2, 1} end end
+${sharedHear}
+return {hear(publish, channel, '1'), 2, 0}`,
 );
 const writeReleaseHeader = {
   name: "write/release",
@@ -1817,6 +2620,49 @@ refuse_foreign(lock)
 if redis.call('HGET', lock, 'mode') ~= 'write' then
 return {0, 0, -2} end
 return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}`,
+);
+const writeTakeHeader = {
+  name: "write/take",
+  keys: { lock: "hash", tombstone: "string", sideTombstone: "string", writers: "zset" },
+  args: { owner: "text", field: "text", lease: "ms", aliveFor: "int" },
+} as const;
+/** Takes the write side of a free lock for a fresh wire id. See lua/write/take.lua. */
+export const writeTake: ScriptOf<typeof writeTakeHeader> = defineScript(
+  writeTakeHeader,
+  `local lock, tombstone, sideTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, field, lease, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if redis.call('EXISTS', tombstone, sideTombstone) > 0 then
+return {2} end
+${sharedForeignIsShared}
+${sharedForeignIsLockField}
+if redis.call('HGET', lock, 'mode') == 'read' then
+${sharedReadersHoldKey}
+${sharedReadersReaderLeft}
+${sharedReadersLongestReader}
+${sharedReadersClearLapsed}
+clear_lapsed(lock) end
+if redis.call('EXISTS', lock) == 0 then
+redis.call('ZREM', writers, owner)
+redis.call('HSET', lock, 'mode', 'write', field, '1')
+local set = redis.pcall('PEXPIRE', lock, lease)
+if set ~= 1 then
+redis.call('DEL', lock)
+return set end
+return 1 end
+if redis.call('HEXISTS', lock, field) == 1 then
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+return 1 end
+${sharedForeignRefuseForeign}
+refuse_foreign(lock)
+${sharedClockServerTime}
+${sharedWaitingWritersAdvertiseWriter}
+advertise_writer(writers, owner, aliveFor)
+local holder = ''
+for _, name in ipairs(redis.call('HRANDFIELD', lock, 3)) do
+if name ~= 'mode' then
+holder = string.match(name, '^(.*):write$') or name end end
+return {0, redis.call('PTTL', lock), holder}`,
 );
 const writeUndoHeader = {
   name: "write/undo",

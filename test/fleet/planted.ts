@@ -52,14 +52,14 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   // The counter of tokens is read, but not raised.
   "tokens that stay": {
     kind: "fenced",
-    scripts: ["fenced/acquire", "fenced/pass"],
+    scripts: ["fenced/acquire", "fenced/old-pass"],
     does: "if command == 'INCR' and run('EXISTS', key) == 1 then return 2 ^ 53 end",
   },
 
   // Node has a counter of tokens that Redisson does not know.
   "own counter": {
     kind: "fenced",
-    scripts: ["fenced/acquire", "fenced/pass"],
+    scripts: ["fenced/acquire", "fenced/old-pass"],
     does: "if string.find(key or '', 'lock_token') then return run(command, key .. ':own', select(2, ...)) end",
   },
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fairAcquire, fairForce, fairRelease, fairUndo } from "../../src/scripts/generated.js";
+import { fairAcquire, fairOldForce, fairRelease, fairUndo } from "../../src/scripts/generated.js";
 import {
   held,
   LOCK,
@@ -688,7 +688,7 @@ scriptTable(bench, fairUndo, {
 
 const forced = inLine(OTHERS_AT(-1), [JAVA, { due: -1 }]);
 
-scriptTable(bench, fairForce, {
+scriptTable(bench, fairOldForce, {
   keys: { ...COMMON_KEYS, tombstone: CALL },
   args: { tombstoneTtl: 20_000, publish: "PUBLISH", grace: GRACE },
   rows: {

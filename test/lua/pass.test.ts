@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fencedPass, lockPass, writePass } from "../../src/scripts/generated.js";
+import { fencedOldPass, lockPass, writeOldPass } from "../../src/scripts/generated.js";
 import {
   type Announcement,
   announced,
@@ -149,7 +149,7 @@ const fenced: Kind = {
   token: TOKEN,
 };
 
-scriptTable(bench, fencedPass, {
+scriptTable(bench, fencedOldPass, {
   keys: { ...KEYS, channel: CHANNEL, counter: COUNTER },
   args: ARGS,
   tolerates: "time incr get set",
@@ -183,7 +183,7 @@ const write: Kind = {
 };
 const others = { [WRITERS]: scored({ [OTHER]: 9_000 }, 9_000) };
 
-scriptTable(bench, writePass, {
+scriptTable(bench, writeOldPass, {
   keys: WRITE_KEYS,
   args: WRITE_ARGS,
   rows: {
@@ -211,7 +211,7 @@ test("a fenced successor's token is at least the server's clock", async () => {
   const [seconds = 0] = (await bench.redis.time()).map(Number);
   await bench.put(lock(ME, 30_000));
   const keys = { ...KEYS, channel: CHANNEL, counter: COUNTER };
-  const [, , token] = (await bench.runner(fencedPass)(keys, ARGS)) as [number, number, string];
+  const [, , token] = (await bench.runner(fencedOldPass)(keys, ARGS)) as [number, number, string];
   expect(Number(token)).toBeGreaterThanOrEqual(seconds * 1e6);
   expect(await bench.redis.pttl(COUNTER)).toBe(-1);
 });

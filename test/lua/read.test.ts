@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import {
   readAcquire,
   readExtend,
-  readForce,
+  readOldForce,
   readReenter,
   readRelease,
   readRenew,
@@ -601,7 +601,7 @@ scriptTable(bench, readUndo, {
   },
 });
 
-scriptTable(bench, readForce, {
+scriptTable(bench, readOldForce, {
   keys: { tombstone: CALL, lock: LOCK, channel: CHANNEL },
   args: { tombstoneTtl: 20_000, publish: "PUBLISH" },
   rows: {

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import {
   writeAcquire,
-  writeForce,
+  writeOldForce,
   writeRelease,
   writeState,
   writeUndo,
@@ -339,7 +339,7 @@ scriptTable(bench, writeUndo, {
   },
 });
 
-scriptTable(bench, writeForce, {
+scriptTable(bench, writeOldForce, {
   keys: { tombstone: CALL, lock: LOCK, channel: CHANNEL },
   args: { tombstoneTtl: 20_000, publish: "PUBLISH" },
   rows: {

@@ -1,0 +1,36 @@
+-- Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. It may be
+-- sent any number of times, before or behind any other command of these ids. A lock that is given back is announced.
+--
+-- KEYS
+--   lock           hash     owner -> hold count
+--   channel        channel  where releases are announced
+--   tombstones...  string   of each wire id
+-- ARGV
+--   tombstoneTtl   ms       how long a command may be late
+--   publish        text     PUBLISH or SPUBLISH
+--   owners...      text     clientId:n, one for each tombstone
+-- REPLY
+--   {heard, found, ...}     how many subscribers heard of it, -1 if they could not be told; for each wire id 1 if it had the
+--                           lock, now or at an earlier run, 0 if nobody had, -1 if another had
+-- FLAGS allow-oom
+-- INCLUDE shared/bury
+-- INCLUDE shared/hear
+-- INCLUDE shared/why_not_held
+
+local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
+local tombstoneTtl, publish = ARGV[1], ARGV[2]
+
+local replies, removed = {0}, false
+for i = 3, #tombstones do
+  local found = redis.pcall('HDEL', lock, ARGV[i])
+  if found == 1 then
+    removed = true
+  else
+    found = why_not_held(lock)
+  end
+  replies[i - 1] = bury(tombstones[i], found, tombstoneTtl)
+end
+if removed then
+  replies[1] = hear(publish, channel, '0')
+end
+return replies

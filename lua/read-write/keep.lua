@@ -1,0 +1,70 @@
+-- Keeps what owners have of read-write locks, on both sides: renews, extends, and notes counts. Never creates a lock, never
+-- lowers a TTL. In mode write an owner's read field is set to exactly what the owner has; in mode read nothing is removed,
+-- and a reader whose key has lapsed is not made anew: a writer may have come by since. A count that cannot be written is
+-- left. A key that holds other data by now counts as taken, and does not disturb its neighbours.
+--
+-- KEYS
+--   locks...   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds. After them the keys of those
+--                    who read: while a slot moves, a cluster refuses what is not all in one place
+-- ARGV
+--   lease      ms    TTL of each lock from now on, at least
+--   owners...  text  clientId:n, one for each lock
+--   reads...   text  its read holds; empty to leave them
+--   writes...  text  its write holds; empty to leave them
+-- REPLY
+--   {found, ...}     for each lock the sides that its owner has: 1 reads, 2 writes, 3 both; 0 nobody has the lock, -1 another
+-- FLAGS allow-oom
+-- INCLUDE shared/raise_ttl
+-- INCLUDE shared/readers
+
+local locks = KEYS
+local lease = ARGV[1]
+
+local function keep_writer(lock, owner, reads, writes)
+  raise_ttl(lock, lease)
+  if writes ~= '' then
+    redis.pcall('HSET', lock, owner .. ':write', writes)
+  end
+  local hold = hold_key(lock, owner, 1)
+  if reads == '0' then
+    redis.call('HDEL', lock, owner)
+    redis.call('DEL', hold)
+  elseif reads ~= '' then
+    redis.pcall('HSET', lock, owner, reads)
+  end
+  if redis.call('HEXISTS', lock, owner) == 0 then
+    return 2
+  end
+  if redis.call('PTTL', hold) < tonumber(lease) then
+    redis.pcall('SET', hold, '1', 'PX', lease)
+  end
+  return 3
+end
+
+local function keep_reader(lock, owner, reads)
+  local hold = hold_key(lock, owner, 1)
+  if redis.call('HEXISTS', lock, owner) == 0 or redis.call('PTTL', hold) == -2 then
+    return longest_reader(lock) == 0 and 0 or -1
+  end
+  raise_ttl(hold, lease)
+  raise_ttl(lock, lease)
+  if reads ~= '' then
+    redis.pcall('HSET', lock, owner, reads)
+  end
+  return 1
+end
+
+local replies = {}
+for i = 1, (#ARGV - 1) / 3 do
+  local lock = locks[i]
+  local owner, reads, writes = ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1]
+  local mode = redis.pcall('HGET', lock, 'mode')
+  if mode == 'write' and redis.call('HEXISTS', lock, owner .. ':write') == 1 then
+    replies[i] = keep_writer(lock, owner, reads, writes)
+  elseif mode == 'read' then
+    replies[i] = keep_reader(lock, owner, reads)
+  else
+    replies[i] = -redis.call('EXISTS', lock)
+  end
+end
+return replies

@@ -1,0 +1,23 @@
+-- What a forced unlock leaves: it ends the wire ids of others, so it writes their tombstones, which say that nothing was
+-- found; and a marker of its own call with these ids.
+
+-- The answer of the first run of this call; nil if this is the first.
+local function forced_before(marker)
+  local before = redis.call('GET', marker)
+  if not before then
+    return nil
+  end
+  local owners = {}
+  for owner in string.gmatch(before, '%S+') do
+    owners[#owners + 1] = owner
+  end
+  return owners
+end
+
+-- `tombstones`: what the names of tombstones begin with.
+local function note_forced(marker, owners, tombstones, ttl)
+  redis.call('SET', marker, table.concat(owners, ' '), 'PX', ttl)
+  for _, owner in ipairs(owners) do
+    redis.call('SET', tombstones .. owner, '0', 'PX', ttl)
+  end
+end

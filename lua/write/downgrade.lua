@@ -1,0 +1,35 @@
+-- Ends the write side of an owner that goes on as a reader. It makes what a reader has, whether or not its own read came
+-- before: the write side proves the right to. The reader keeps the writer's deadline.
+--
+-- KEYS
+--   lock           hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
+--   channel        channel  where releases are announced
+--   sideTombstone  string   of the write side
+--   hold           string   lives as long as the reader's lease
+-- ARGV
+--   owner          text     clientId:n
+--   field          text     clientId:n:write
+--   reads          int      its read holds
+--   left           ms       until the owner's deadline
+--   tombstoneTtl   ms       how long a command may be late
+--   publish        text     PUBLISH or SPUBLISH
+-- REPLY
+--   {heard, found}          how many subscribers heard of it, -1 if they could not be told; 2 if it wrote, now or at an earlier
+--                           run, 0 if nobody has the lock, -1 if another has
+-- FLAGS allow-oom
+-- INCLUDE shared/bury
+-- INCLUDE shared/hear
+-- INCLUDE shared/raise_ttl
+-- INCLUDE shared/why_not_held
+
+local lock, channel, sideTombstone, hold = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, field, reads, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+
+if redis.pcall('HDEL', lock, field) ~= 1 then
+  return {0, bury(sideTombstone, why_not_held(lock), tombstoneTtl)}
+end
+redis.call('HSET', lock, 'mode', 'read', owner, reads)
+raise_ttl(lock, left)
+redis.call('SET', hold, '1', 'PX', math.max(redis.call('PTTL', lock), tonumber(left)))
+bury(sideTombstone, 2, tombstoneTtl)
+return {hear(publish, channel, '1'), 2}
