@@ -93,7 +93,7 @@ function startRelease(grant: Grant, choose: ChooseSuccessor | undefined): Promis
   let onSilence = noop;
   env.workBegun();
   grant.outcome = queueCommand(own, () => giveBack(grant, () => onSilence(), choose));
-  // Behind an unanswered command the release is not even sent, so RetryingCommand would never tell of its silence.
+  // Behind an unanswered command the release is not even sent, so the command would never tell of its silence.
   if (isQueued) return env.runner.withTimeout(grant.lockName, grant.outcome);
   return new Promise((resolve, reject) => {
     onSilence = () => reject(env.runner.unavailable(grant.lockName));

@@ -5,19 +5,20 @@
  * harm, so a call is sent again whenever its outcome is unknown.
  */
 import { type Clock, elapsedSince, instant } from "../base/clock.js";
-import { type LockError, RedisUnavailableError } from "../base/errors.js";
+import { ClientClosedError, type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import { Backlog } from "./backlog.js";
 import type { Call, PlainCommand, Reader } from "./call.js";
 import { CleanUp } from "./cleanup.js";
+import type { AnyCommand, Command, CommandHost } from "./command.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { onEvents } from "./connection-events.js";
 import { lacksCommand } from "./failures.js";
 import { hearAsking } from "./hear-asking.js";
 import { hearLosses } from "./hear-losses.js";
-import { type AnyCommand, type CommandHost, type CommandSpec, RetryingCommand } from "./retrying-command.js";
+import { type CommandSpec, PromisedCommand } from "./promised-command.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
 import { stayConnected } from "./stay-connected.js";
@@ -149,8 +150,8 @@ export class CommandRunner implements CommandHost {
     recover?: (error: LockError) => T | undefined,
     giveUpAfter?: number,
   ): Promise<T> {
-    const spec = { call: call(), read, again: call, recover, onSilence, giveUpAfter };
-    return this.#run(spec, this.commandTimeout);
+    const spec = { call: call(), read, again: call, recover, onSilence };
+    return this.#run(spec, this.commandTimeout, giveUpAfter);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
@@ -218,22 +219,32 @@ export class CommandRunner implements CommandHost {
     for (const command of this.#commands()) command.send();
   }
 
+  /**
+   * Begins a command: it is sent until it is answered, fails for good, or `within` milliseconds are over. `giveUpAfter`:
+   * milliseconds after which one that goes on is given up.
+   */
+  begin(command: Command, within: number = this.commandTimeout, giveUpAfter?: number): void {
+    command.open(giveUpAfter);
+    if (within === this.limit.ms) this.limit.start(command);
+    else {
+      this.#timed.add(command);
+      command.cancel = this.clock.after(within, () => command.expire());
+    }
+    command.send();
+    // What close() itself causes is sent once, and not waited for.
+    if (this.#closed) command.close();
+  }
+
   /** Sends a command until it is answered, fails for good, or `within` milliseconds are over. */
-  #run<T>(spec: CommandSpec<T>, within: number): Promise<T> {
+  #run<T>(spec: CommandSpec<T>, within: number, giveUpAfter?: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const { call, onSilence } = spec;
       const isVital = onSilence || ("vital" in call && call.vital);
       const full = isVital ? undefined : this.backlog.refusal(call.lockName);
       if (full) return reject(full);
-      const command = new RetryingCommand(this, spec, resolve, reject);
-      if (within === this.limit.ms) this.limit.start(command);
-      else {
-        this.#timed.add(command);
-        command.cancel = this.clock.after(within, () => command.expire());
-      }
       // A clean-up that close() itself causes is sent once, and not waited for.
-      if (!this.#closed || onSilence) command.send();
-      if (this.#closed) command.close();
+      if (this.#closed && !onSilence) return reject(new ClientClosedError(call.lockName));
+      this.begin(new PromisedCommand(this, spec, resolve, reject), within, giveUpAfter);
     });
   }
 

@@ -1,0 +1,262 @@
+/**
+ * One command to the server: sent, and sent again after failures that may pass, until it is answered or its time is up. A
+ * subclass says what is sent and what an answer means; it may begin the command again after it has ended.
+ *
+ * Each answer belongs to its own sending: what comes after the command has ended is late, whatever has begun since.
+ */
+import type { Clock } from "../base/clock.js";
+import {
+  ClientClosedError,
+  isLockError,
+  type LockError,
+  type RedisUnavailableError,
+} from "../base/errors.js";
+import type { Timed } from "../base/shared-timeout.js";
+import type { KeyValues } from "../scripts/script.js";
+import type { AnyScriptCall, PlainCommand } from "./call.js";
+import type { Connection } from "./connection.js";
+import { finalError, forbidsKey, isMissingScript, isReply, isTimedOut, scrubbed } from "./failures.js";
+import { forbiddenKeys } from "./forbidden.js";
+import type { Sender } from "./sender.js";
+import type { ServerHealth } from "./server-health.js";
+import type { Servers } from "./servers.js";
+
+/** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
+const FIRST_PAUSE = 10;
+const LONGEST_PAUSE = 250;
+
+/** The runner, as its commands see it. */
+export interface CommandHost {
+  readonly clock: Clock;
+  readonly connection: Connection;
+  /** `commandTimeout`. */
+  readonly limit: { readonly ms: number };
+  /** Calls that have ended while ioredis still has their commands. */
+  readonly backlog: { readonly abandoned: Set<object> };
+  /** The error of a call that got no answer. */
+  unavailable(lockName: string, cause: Error | undefined): RedisUnavailableError;
+  readonly servers: Servers;
+  readonly sender: Sender;
+  /** No answer came in time. */
+  silent(): void;
+  /** The command has ended, in whatever way. */
+  over(command: AnyCommand): void;
+  /** The command goes on for another `commandTimeout`. */
+  goOn(command: AnyCommand): void;
+}
+
+/** A command that the host keeps until it ends. */
+export interface AnyCommand extends Timed {
+  /** Cancels the timer of a command with a time-out of its own. */
+  cancel: (() => void) | undefined;
+  /** Sends it once more. */
+  send(): void;
+  /** The client is closed. */
+  close(): void;
+}
+
+/** What a command needs after its first failure. */
+interface Failures {
+  cause: Error;
+  /** Milliseconds until the command is sent again. */
+  pause: number;
+  cancelPause: (() => void) | undefined;
+}
+
+export abstract class Command implements AnyCommand {
+  declare next: this | undefined;
+  declare prev: this | undefined;
+  declare list: object | undefined;
+  declare endsAt: number;
+  declare cancel: (() => void) | undefined;
+  readonly #host: CommandHost;
+  /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
+  #round = 0;
+  #isOpen = false;
+  /** ioredis has the command. */
+  #inFlight = false;
+  /** The health of the server that owes the answer. */
+  #health: ServerHealth | undefined;
+  #failures: Failures | undefined;
+  #givenUpAt = Number.POSITIVE_INFINITY;
+
+  constructor(host: CommandHost) {
+    this.#host = host;
+  }
+
+  abstract readonly lockName: string;
+
+  /** What is sent; asked anew for each sending. */
+  protected abstract request(): AnyScriptCall | PlainCommand;
+
+  /** The server has answered. What this throws the command fails with. */
+  protected abstract answered(reply: unknown): void;
+
+  /** The server has refused for good, the time is up without an answer (UNAVAILABLE), or the client is closed. */
+  protected abstract failed(error: unknown): void;
+
+  /** An answer came after the command had ended. */
+  protected late(_reply: unknown): void {
+    // Most commands have told their caller that nothing is known.
+  }
+
+  /** Whether the command goes on after its time is up, until it is answered; called after each time-out. */
+  protected goesOn(): boolean {
+    return false;
+  }
+
+  /** The command must be done in the end, so a reply that nobody knows does not end it. */
+  protected get isVital(): boolean {
+    return false;
+  }
+
+  /** See {@link PlainCommand.blocks}. */
+  protected get blocks(): boolean {
+    return false;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Which beginning of the command is the last one. */
+  protected get round(): number {
+    return this.#round;
+  }
+
+  /** Begins; {@link CommandHost.begin} then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
+  open(giveUpAfter?: number): void {
+    this.#isOpen = true;
+    this.#round++;
+    this.#failures = undefined;
+    if (giveUpAfter !== undefined) this.#givenUpAt = this.#host.clock.mono() + giveUpAfter;
+  }
+
+  /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */
+  send(anew = false): void {
+    if (!this.#isOpen) return;
+    this.#inFlight = true;
+    try {
+      const call = this.request();
+      const health = this.#host.servers.of(call.keys);
+      if (health !== this.#health) this.#owedBy(health);
+      const answer =
+        "send" in call ? call.send() : this.#host.sender.send(call.script, call.keys, call.args, anew);
+      const round = this.#round;
+      answer.then(
+        (reply) => this.#succeeded(round, health, reply),
+        (error: unknown) => this.#refused(round, error),
+      );
+    } catch (error) {
+      // The call cannot be sent, by a mistake of the caller. Thrown in a timer it would end the process.
+      if (this.stop()) this.failed(error);
+    }
+  }
+
+  /** The time is up, the outcome unknown. */
+  expire(): void {
+    if (!this.#isOpen) return;
+    this.#health?.gaveUp();
+    this.#host.silent();
+    const health = this.#health;
+    if (this.goesOn() && !this.#isGivenUp) {
+      this.#host.goOn(this);
+      // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
+      // would pile up. But if the key has another master by now, the command has to go there.
+      if (this.#host.servers.of(this.request().keys) !== health) this.send();
+      return;
+    }
+    const cause = this.#failures?.cause;
+    const inFlight = this.#inFlight;
+    if (!this.stop()) return;
+    if (inFlight) this.#host.backlog.abandoned.add(this);
+    this.failed(this.#host.unavailable(this.lockName, cause));
+  }
+
+  close(): void {
+    if (this.stop()) this.failed(new ClientClosedError(this.lockName));
+  }
+
+  /** Ends the command: an answer that comes is late. False if it had ended before. */
+  stop(): boolean {
+    if (!this.#isOpen) return false;
+    this.#isOpen = false;
+    this.#failures?.cancelPause?.();
+    if (this.cancel) {
+      this.cancel();
+      this.cancel = undefined;
+    }
+    if (this.#health) {
+      if (!this.blocks) this.#health.callEnded();
+      this.#health = undefined;
+    }
+    this.#host.over(this);
+    return true;
+  }
+
+  /** Another server than before owes the answer. */
+  #owedBy(health: ServerHealth): void {
+    if (!this.blocks) {
+      this.#health?.callEnded();
+      health.callBegun();
+    }
+    this.#health = health;
+  }
+
+  #succeeded(round: number, health: ServerHealth, reply: unknown): void {
+    health.answered();
+    if (!this.#isOpen || round !== this.#round) {
+      this.#host.backlog.abandoned.delete(this);
+      return this.late(reply);
+    }
+    this.stop();
+    try {
+      this.answered(reply);
+    } catch (error) {
+      // A proxy, or a server that is not Redis, may answer anything.
+      const strange = new Error("the reply is none that this script gives");
+      this.failed(isLockError(error) ? error : this.#host.unavailable(this.lockName, strange));
+    }
+  }
+
+  #refused(round: number, error: unknown): void {
+    if (!this.#isOpen || round !== this.#round) {
+      this.#host.backlog.abandoned.delete(this);
+      return;
+    }
+    this.#inFlight = false;
+    if (isMissingScript(error)) return this.send(true);
+    const final = finalError(error, this.lockName, this.isVital);
+    if (final && forbidsKey(error)) {
+      const { keys } = this.request();
+      if (keys) return this.#nameKeys(round, error, keys);
+    }
+    if (final) return this.#fail(final);
+    this.#failures?.cancelPause?.();
+    this.#failures ??= { cause: scrubbed(error), pause: FIRST_PAUSE, cancelPause: undefined };
+    const failures = this.#failures;
+    failures.cause = scrubbed(error);
+    if (this.#health && isReply(error)) this.#health.refusal = failures.cause;
+    if (this.#isGivenUp) return this.#fail(this.#host.unavailable(this.lockName, failures.cause));
+    failures.cancelPause = this.#host.clock.after(failures.pause, () => this.send());
+    // A command that ioredis timed out is still on the connection, where fast retries would pile up.
+    const longest = isTimedOut(error) ? this.#host.limit.ms : LONGEST_PAUSE;
+    failures.pause = Math.min(2 * failures.pause, longest);
+  }
+
+  /** The user lacks rights for good; the error tells which keys are forbidden. */
+  #nameKeys(round: number, error: unknown, keys: KeyValues): void {
+    void forbiddenKeys(this.#host.connection, keys).then((forbidden) => {
+      if (!this.#isOpen || round !== this.#round) return;
+      this.#fail(finalError(error, this.lockName, this.isVital, forbidden) as LockError);
+    });
+  }
+
+  get #isGivenUp(): boolean {
+    return this.#givenUpAt !== Number.POSITIVE_INFINITY && this.#host.clock.mono() >= this.#givenUpAt;
+  }
+
+  #fail(error: LockError): void {
+    if (this.stop()) this.failed(error);
+  }
+}
