@@ -1,12 +1,6 @@
-/** A process that takes, waits for and gives back permits on request. */
+/** A process that takes permits, waits for a latch and counts it down on request. */
 import { Redis } from "ioredis";
-import {
-  isLockError,
-  LockClient,
-  type LockClientOptions,
-  type PermitExpirableSemaphore,
-  type Semaphore,
-} from "../../../src/index.js";
+import { LockClient, type LockClientOptions } from "../../../src/index.js";
 
 export interface Start {
   readonly port: number;
@@ -22,13 +16,12 @@ function theClient(): LockClient {
   return client;
 }
 
-const permits = (): PermitExpirableSemaphore => theClient().getPermitExpirableSemaphore(name);
-const semaphore = (): Semaphore => theClient().getSemaphore(name);
-
-type Emit = (type: string, payload?: unknown) => void;
+/** `count` calls at once. */
+const times = <T>(count: number, call: () => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, call));
 
 /** The handlers for `worker.request`. */
-export const handlers: Record<string, (payload: never, emit: Emit) => Promise<unknown>> = {
+export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
   start: async (start: Start) => {
     const redis = new Redis({ port: start.port, host: "127.0.0.1" });
     redis.on("error", () => {});
@@ -36,20 +29,10 @@ export const handlers: Record<string, (payload: never, emit: Emit) => Promise<un
     name = start.name;
     await client.ready();
   },
-  take: async ({ count, lease }: { count: number; lease?: number }) =>
-    Promise.all(Array.from({ length: count }, () => permits().acquire(lease === undefined ? {} : { lease }))),
-  release: async (id: string) => {
-    try {
-      await permits().release(id);
-      return "released";
-    } catch (error) {
-      return isLockError(error) ? error.code : String(error);
-    }
-  },
-  /** Takes that many permits of a semaphore, one by one; the request ends when all are granted. */
-  acquire: async (count: number) => {
-    await Promise.all(Array.from({ length: count }, () => semaphore().acquire()));
-  },
-  await: async () => theClient().getCountDownLatch(name).await(),
-  countDown: async () => theClient().getCountDownLatch(name).countDown(),
+  /** Takes permits with ids; resolves with these. */
+  take: ({ count, lease }: { count: number; lease?: number }) =>
+    times(count, () => theClient().getPermitExpirableSemaphore(name).acquire({ lease })),
+  acquire: (count: number) => times(count, () => theClient().getSemaphore(name).acquire()),
+  await: () => theClient().getCountDownLatch(name).await(),
+  countDown: () => theClient().getCountDownLatch(name).countDown(),
 };
