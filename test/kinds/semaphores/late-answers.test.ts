@@ -203,6 +203,23 @@ test("a release is told once it is answered, though it was given up, and a furth
   expect([a.client.stats().released, await place.counts()]).toEqual([3, ["4", 0]]);
 });
 
+test("a release that no answer came to for 40 s does not count, and `error` tells so [§5 counts-once]", async (place) => {
+  const { a, semaphore, pass, counts } = place;
+  await semaphore().trySetPermits(2);
+  a.listen("error");
+  await a.cut();
+  const release = watch(semaphore().release());
+  await pass(30_000);
+  expect([release.outcome, a.told]).toEqual(["UNAVAILABLE", []]);
+  await pass(11_000);
+  await a.mend();
+  await pass(1_000);
+  expect(a.heard("error")).toMatchObject([
+    { lockName: NAME, kind: "semaphore", cause: { code: "UNAVAILABLE" } },
+  ]);
+  expect(await counts()).toEqual(["2", 0]);
+});
+
 test("permits of a run are told as released once that is answered, with how long they were held [§1 events] [B116]", async (place) => {
   const { a, semaphore, pass, settle } = place;
   await semaphore().trySetPermits(2);
@@ -225,7 +242,7 @@ test("permits of a run are told as released once that is answered, with how long
 });
 
 // Microtasks between an answer and the close: at some of them the grant is on its way to the caller.
-for (let ticks = 0; ticks < 25; ticks++) {
+for (let ticks = 0; ticks < 12; ticks++) {
   test(`a close ${ticks} ticks after a permit was granted is told alike by caller, event and channel [§8 diagnostics] [B119]`, async (place) => {
     const { a, permits, settle } = place;
     await permits().trySetPermits(2);

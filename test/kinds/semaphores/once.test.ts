@@ -26,6 +26,12 @@ type Fault = readonly [
 
 /** The connection is made anew, and what was not answered is sent again. */
 const sentAgain: Strike = ({ a }) => a.reconnect();
+/** The connection is made anew, and sends nothing again: the client has to. */
+const forgotten: Strike = async ({ a, pass }) => {
+  Object.assign(a.connection.options, { autoResendUnfulfilledCommands: false });
+  await a.reconnect();
+  await pass(500);
+};
 const arrives: Strike = ({ a }) => a.letGo();
 const timesOut: Strike = ({ pass }) => pass(SETTINGS.commandTimeout);
 const isAborted: Strike = async ({ settle }, controller) => {
@@ -48,6 +54,7 @@ const FAULTS: readonly Fault[] = [
   ["whose reply is lost", "well", "replies", sentAgain],
   ["whose reply is lost twice", "well", "replies", lostAgain],
   ["whose request is lost", "well", "requests", sentAgain],
+  ["whose reply is lost for good", "well", "replies", forgotten],
   ["that arrives once more at once", "well", "requests", first(sentAgain, arrives)],
   ["that arrives once more later", "well", "requests", sentAgain, "late"],
   ["that is aborted and arrives", "enough", "requests", first(isAborted, arrives)],

@@ -32,7 +32,7 @@ test("a permit is 32 hex digits to its user, and 16 bytes in Redis until its lea
 });
 
 test("a permit is given back once, by any client, in either case of its digits; no other is [§5 permits]", async (place) => {
-  const { a, permits, counts } = place;
+  const { a, permits, counts, pass } = place;
   expect(await failure(permits().release(UNKNOWN))).toMatchObject(NOT_OWNER);
   expect(await counts()).toEqual([null, 0]);
   const [leased = "", other = ""] = await take(place, 2, 3, 60_000);
@@ -46,12 +46,14 @@ test("a permit is given back once, by any client, in either case of its digits; 
   expect(await counts()).toEqual(["0", 3]);
   await permits(1).release(leased);
   expect(await permits(1).tryRelease(other.toUpperCase())).toBe(true);
-  await permits().release(kept);
+  a.listen("lost");
+  await permits().release(kept.toUpperCase());
   for (const id of [leased, other, kept]) {
     expect(await failure(permits().release(id))).toMatchObject(NOT_OWNER);
     expect(await permits().tryRelease(id)).toBe(false);
   }
-  expect(await counts()).toEqual(["3", 0]);
+  await pass(10_000);
+  expect([await counts(), a.told]).toEqual([["3", 0], []]);
 });
 
 test("a permit whose lease is over is free once, for whoever looks first, and nobody can give it back [§5 permits]", async (place) => {
