@@ -4,10 +4,10 @@
  * it was given up.
  */
 import { expect } from "vitest";
-import type { Clock } from "../../../src/base/clock.js";
 import { INTERNALS } from "../../../src/client-options.js";
 import type { LockClientOptions } from "../../../src/index.js";
 import { NAME, watch } from "../../support/place/index.js";
+import { skewed } from "../../support/virtual-clock.js";
 import { ABORTABLE, countsOf, OPERATIONS, type Operation, prepare } from "./operations.js";
 import { type Numbers, SETTINGS, test } from "./place.js";
 
@@ -130,29 +130,24 @@ for (const [how, before, after] of [
   test(`by a clock that ${how} calls count once, copies not at all when their marker has lapsed, and leases are the server's [§5 counts-once] [B4]`, async (place) => {
     const { server, pass, settle, counts, left } = place;
     let shift: number = before;
-    const { clock: exact } = server;
-    const clock: Clock = {
-      mono: () => exact.mono(),
-      wall: () => exact.wall() + shift,
-      after: (ms, callback) => exact.after(ms, callback),
-    };
-    const skewed = place.party({ [INTERNALS]: { clock } } as LockClientOptions);
-    const semaphore = skewed.client.getSemaphore(NAME);
-    const permits = skewed.client.getPermitExpirableSemaphore(NAME);
+    const clock = skewed(server.clock, () => shift);
+    const party = place.party({ [INTERNALS]: { clock } } as LockClientOptions);
+    const semaphore = party.client.getSemaphore(NAME);
+    const permits = party.client.getPermitExpirableSemaphore(NAME);
     // Otherwise the first call is one whose client does not know the server's clock.
     if (before === 0) await semaphore.release(5);
     shift = after;
-    skewed.keep("requests");
+    party.keep("requests");
     const call = watch(semaphore.release(2));
     await settle();
-    await skewed.reconnect();
+    await party.reconnect();
     expect(call.state).toBe("resolved");
     const id = await permits.acquire({ lease: 5_000 });
     await permits.updateLeaseTime(id, 100_000);
     await pass(61_000);
     expect(left()).toEqual({ [id]: 39_000 });
-    await skewed.letGo();
+    await party.letGo();
     expect(await counts()).toEqual([before === 0 ? "6" : "1", 1]);
-    await skewed.close();
+    await party.close();
   });
 }

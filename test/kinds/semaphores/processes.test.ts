@@ -3,12 +3,12 @@ import { expect, test } from "vitest";
 import { bundledWorker } from "../../faults/build-worker.js";
 import { soon, useStage, watch } from "../../faults/harness.js";
 import { forTest, SLACK, startWorker, until, type Worker } from "../../support/index.js";
+import type { Start } from "../lock-worker.js";
 import { Site } from "./helpers.js";
-import type { Start } from "./permit-worker.js";
 import { NEVER } from "./place.js";
 
 const stage = await useStage("standalone");
-const file = bundledWorker("../kinds/semaphores/permit-worker.ts");
+const file = bundledWorker("../kinds/lock-worker.ts");
 /** The watchdog's time-out of a process that is killed. */
 const WATCHDOG = 4_500;
 
@@ -43,8 +43,8 @@ test("permits that a process that dies had kept come back within its watchdogTim
   await using site = await Site.of(stage, { pollCap: NEVER });
   await site.permits().trySetPermits(4);
   const worker = await start(site);
-  await worker.request("take", { count: 3 });
-  const [leased = ""] = await worker.request<string[]>("take", { count: 1, lease: 60_000 });
+  await worker.request("permits", { count: 3 });
+  const [leased = ""] = await worker.request<string[]>("permits", { count: 1, lease: 60_000 });
   expect(await site.counts()).toEqual(["0", 4]);
   const waiting = await site.parked(0, () => site.permits().acquire({ lease: NEVER }));
   await worker.kill("SIGKILL");
