@@ -114,40 +114,34 @@ const shapes: readonly ((name: string) => string)[] = [
   (name) => `{${name}}:rest`,
   (name) => `rest:{${name}}`,
 ];
+const facesOf = (client: LockClient, name: string) => ({
+  semaphore: client.getSemaphore(name),
+  permits: client.getPermitExpirableSemaphore(name),
+  latch: client.getCountDownLatch(name),
+});
+type Act = (faces: ReturnType<typeof facesOf>) => Promise<unknown>;
+/** How one waits, and how another client gives. */
+const waits: readonly (readonly [wait: Act, give: Act])[] = [
+  [({ semaphore }) => semaphore.acquire(), ({ semaphore }) => semaphore.release()],
+  [({ permits }) => permits.acquire({ lease: NEVER }), ({ permits }) => permits.addPermits(1)],
+  [({ latch }) => latch.await(), ({ latch }) => latch.countDown()],
+];
 
 test.each(["auto", false] as const)(
   "on a cluster waiters hear of what another client gives, with shardedPubSub %s and any braces [§2 woken-by-message] [§7 wire]",
   async (shardedPubSub) => {
     const [mine, theirs] = await onCluster({ shardedPubSub });
-    const names = shapes.flatMap((shape) => [1, 2, 3].map(() => shape(freshName())));
-    for (const [i, name] of names.entries()) {
-      const [semaphore, permits, latch] = [
-        mine.getSemaphore(name),
-        mine.getPermitExpirableSemaphore(name),
-        mine.getCountDownLatch(name),
-      ];
-      let id = "";
-      if (i % 3 === 1) {
-        await permits.trySetPermits(1);
-        id = await permits.acquire({ lease: NEVER });
-      } else await theirs.getCountDownLatch(name).trySetCount(1);
-      const waits = [
-        () => semaphore.acquire(2),
-        () => permits.acquire({ lease: NEVER }),
-        () => latch.await(),
-      ];
-      const { done } = await untilWaiting<unknown>(mine, waits[i % 3] as () => Promise<unknown>);
-      const gives = [
-        () => theirs.getSemaphore(name).release(),
-        () => theirs.getPermitExpirableSemaphore(name).release(id),
-        () => theirs.getCountDownLatch(name).countDown(),
-      ];
-      await gives[i % 3]?.();
-      await soon(watch(done));
+    for (const shape of shapes) {
+      for (const [wait, give] of waits) {
+        const name = shape(freshName());
+        const [here, there] = [facesOf(mine, name), facesOf(theirs, name)];
+        if (wait === waits[2]?.[0]) await there.latch.trySetCount(1);
+        const { done } = await untilWaiting(mine, () => wait(here));
+        await give(there);
+        await soon(watch(done));
+      }
     }
-    for (const spread of ["a{b", "{}x", "a}b"])
-      for (const make of ["getSemaphore", "getPermitExpirableSemaphore", "getCountDownLatch"] as const)
-        expect(() => mine[make](spread)).toThrow(RangeError);
+    for (const spread of ["a{b", "{}x", "a}b"]) expect(() => facesOf(mine, spread)).toThrow(RangeError);
   },
 );
 

@@ -44,37 +44,27 @@ const lostAgain: Strike = async ({ a }) => {
   await again;
   await a.reconnect();
 };
-const first =
+const inOrder =
   (...strikes: readonly Strike[]): Strike =>
   async (place, controller) => {
     for (const strike of strikes) await strike(place, controller);
   };
+
+const GIVEN_UP = "UNAVAILABLE";
 
 const FAULTS: readonly Fault[] = [
   ["whose reply is lost", "well", "replies", sentAgain],
   ["whose reply is lost twice", "well", "replies", lostAgain],
   ["whose request is lost", "well", "requests", sentAgain],
   ["whose reply is lost for good", "well", "replies", forgotten],
-  ["that arrives once more at once", "well", "requests", first(sentAgain, arrives)],
+  ["that arrives once more at once", "well", "requests", inOrder(sentAgain, arrives)],
   ["that arrives once more later", "well", "requests", sentAgain, "late"],
-  ["that is aborted and arrives", "enough", "requests", first(isAborted, arrives)],
-  ["that is aborted and answered", "enough", "replies", first(isAborted, arrives)],
-  [
-    "that is aborted, sent again and arrives later",
-    "enough",
-    "requests",
-    first(isAborted, sentAgain),
-    "late",
-  ],
-  ["that is given up and arrives", "UNAVAILABLE", "requests", first(timesOut, arrives)],
-  ["that is given up and answered", "UNAVAILABLE", "replies", first(timesOut, arrives)],
-  [
-    "that is given up, sent again and arrives later",
-    "UNAVAILABLE",
-    "requests",
-    first(timesOut, sentAgain),
-    "late",
-  ],
+  ["that is aborted and arrives", "enough", "requests", inOrder(isAborted, arrives)],
+  ["that is aborted and answered", "enough", "replies", inOrder(isAborted, arrives)],
+  ["that is aborted, resent and arrives later", "enough", "requests", inOrder(isAborted, sentAgain), "late"],
+  ["that is given up and arrives", GIVEN_UP, "requests", inOrder(timesOut, arrives)],
+  ["that is given up and answered", GIVEN_UP, "replies", inOrder(timesOut, arrives)],
+  ["that is given up, resent and arrives later", GIVEN_UP, "requests", inOrder(timesOut, sentAgain), "late"],
 ];
 
 async function play(
@@ -124,7 +114,7 @@ const HOUR = 3_600_000;
 for (const [how, before, after] of [
   ["is an hour ahead", HOUR, HOUR],
   ["is an hour behind", -HOUR, -HOUR],
-  ["was set forth by an hour", 0, HOUR],
+  ["was set forward by an hour", 0, HOUR],
   ["was set back by an hour", 0, -HOUR],
 ] as const) {
   test(`by a clock that ${how} calls count once, copies not at all when their marker has lapsed, and leases are the server's [§5 counts-once] [B4]`, async (place) => {

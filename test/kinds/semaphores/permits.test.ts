@@ -5,7 +5,7 @@ import { ID, LEASES, type Numbers, SETTINGS, test, UNKNOWN } from "./place.js";
 
 const NOT_OWNER = { code: "NOT_OWNER", lockName: NAME };
 
-/** Takes permits of so many; each with this lease, or kept by the watchdog. */
+/** Takes `count` of `of` permits, each with this lease, or kept by the watchdog. */
 async function take({ permits }: Numbers, count: number, of: number, lease?: number): Promise<string[]> {
   await permits().trySetPermits(of);
   const ids: string[] = [];
@@ -31,7 +31,7 @@ test("a permit is 32 hex digits to its user, and 16 bytes in Redis until its lea
   expect([await permits().tryAcquire(), await counts()]).toEqual([null, ["0", 4]]);
 });
 
-test("a permit is given back once, by any client, in either case of its digits; no other is [§5 permits]", async (place) => {
+test("a permit is given back once, by any client, in either case of its digits, and one that nobody has is NOT_OWNER [§5 permits]", async (place) => {
   const { a, permits, counts, pass } = place;
   expect(await failure(permits().release(UNKNOWN))).toMatchObject(NOT_OWNER);
   expect(await counts()).toEqual([null, 0]);

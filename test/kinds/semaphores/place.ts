@@ -44,7 +44,7 @@ export interface Faces {
   permits(i?: number): PermitExpirableSemaphore;
   latch(i?: number): CountDownLatch;
   call(command: string, ...args: readonly (string | number)[]): Promise<unknown>;
-  /** All that stands on the server beside the number and the leases has to be a marker, which lapses within a minute. */
+  /** Fails unless all keys besides the number and the leases are markers, which lapse within a minute. */
   counts(): Promise<Counts>;
 }
 
@@ -67,7 +67,7 @@ export interface Numbers extends VirtualPlace, Faces {
 /** The binary member of a permit's id, with one character for each byte, as the server in memory has it. */
 const member = (id: string): string => Buffer.from(id, "hex").toString("latin1");
 
-export function openNumbers(options: LockClientOptions = {}): Numbers {
+function openNumbers(options: LockClientOptions = {}): Numbers {
   const place = openVirtual(PLAIN, { ...SETTINGS, ...options });
   const { server, settle } = place;
   const parties = [place.a, place.b];
@@ -124,7 +124,7 @@ export function openNumbers(options: LockClientOptions = {}): Numbers {
 
 /**
  * Vitest's `test`, whose function gets two clients in virtual time, and as many more as it uses. In the end nobody
- * may wait, and a minute after the clients were closed nothing may be left beside the number and the leases.
+ * may wait, and a minute after the clients were closed nothing may be left besides the number and the leases.
  */
 export const test: TestIn<Numbers, LockClientOptions> = testIn(openNumbers, async (place, body) => {
   await body();
