@@ -163,27 +163,6 @@ test("one of twenty readers is killed: it lapses within its lease, and the write
   await scene.expectNothingLeft();
 });
 
-test("a reader that dies while it waits keeps nobody out [§4 read-write]", async () => {
-  await using scene = await Scene.of(stage, {}, { pollCap: NEVER });
-  const write = await scene.write(0).lock();
-  await using worker = await startWorker(bundle());
-  await worker.request("start", {
-    port: scene.bed(0).proxy.port,
-    name: scene.name,
-    side: "read",
-    options: { pollCap: NEVER },
-  } satisfies Start);
-  const before = scene.asked(0);
-  const call = worker.request("take", { id: "it" }).catch(() => {});
-  await until("it waits", () => scene.asked(0) >= before + 2);
-  const writer = await scene.parked(1, () => scene.write(1).lock());
-  await worker.kill();
-  await call;
-  await write.unlock();
-  await (await soon(writer)).unlock();
-  await scene.expectNothingLeft();
-});
-
 test("a writer whose process stands still counts as dead after three poll caps; awake, it goes first again [§4 prefer-writers]", async () => {
   const pollCap = 300;
   await using scene = await Scene.of(stage, {});
