@@ -1,8 +1,10 @@
 /** Contract section 4: the queue of a fair lock, which Redis keeps, and those who join and leave it. */
 import { expect } from "vitest";
 import { fairAlive, fairQueue, fairTimeouts } from "../../src/base/names.js";
-import type { Hold } from "../../src/index.js";
+import { INTERNALS } from "../../src/client-options.js";
+import type { Hold, Lock, LockClientOptions } from "../../src/index.js";
 import { FAIR, failure, NAME, row, type VirtualPlace, type Watched, watch } from "../support/place/index.js";
+import { skewed } from "../support/virtual-clock.js";
 
 const kinds = [FAIR];
 const client = { pollCap: 600_000, commandTimeout: 30_000, watchdogTimeout: 900_000 };
@@ -169,6 +171,34 @@ row(
     await pass(1_400);
     expect(calls.map(({ state }) => state)).toEqual(["pending", "pending"]);
     await pass(200);
+    await servedInOrder(place, calls);
+  },
+);
+
+row(
+  "clients whose clocks are hours apart keep the order, and no clock but the server's is in the queue [§4 fair] [F32]",
+  { kinds, client: { pollCap: 60_000, fairWaitTimeout: 2_000, watchdogTimeout: 30_000 } },
+  async (place) => {
+    const { kind, party, server, settle } = place;
+    const hour = 3_600_000;
+    const locks = [0, hour, -hour].map((shift) => {
+      const clock = skewed(server.clock, () => shift);
+      return kind.make(party({ [INTERNALS]: { clock } } as LockClientOptions).clients, NAME);
+    });
+    const lock = (i: number) => locks[i] as Lock;
+    const hold = await lock(1).lock();
+    const calls: Watched<Hold>[] = [];
+    for (const i of [1, 2, 0, 2, 1, 0]) {
+      calls.push(watch(lock(i).lock()));
+      await settle();
+    }
+    for (const each of locks) expect(await each.tryLock()).toBeNull();
+    for (const key of [fairTimeouts(NAME), fairAlive(NAME)]) {
+      const times = [...(server.keys.get(key, "zset") ?? [])].map(([, time]) => Number(time));
+      expect(times).toHaveLength(6);
+      for (const time of times) expect(Math.abs(time - server.clock.wall())).toBeLessThan(hour / 4);
+    }
+    await hold.unlock();
     await servedInOrder(place, calls);
   },
 );

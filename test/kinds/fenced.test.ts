@@ -126,18 +126,3 @@ row(
     await two.unlock();
   },
 );
-
-row(
-  "permits of the names a and {a} are two numbers with one set of leases [§5 permits] [§7 wire]",
-  { kinds },
-  async ({ client, server }) => {
-    const [bare, braced] = ["places", "{places}"].map((name) => client.getPermitExpirableSemaphore(name));
-    await bare?.trySetPermits(2);
-    await braced?.trySetPermits(3);
-    const permit = await bare?.acquire({ lease: 60_000 });
-    expect([await bare?.availablePermits(), await braced?.availablePermits()]).toEqual([1, 3]);
-    expect(await braced?.acquiredPermits()).toBe(1);
-    expect(permit).toBeDefined();
-    for (const name of server.names()) server.delete(name);
-  },
-);

@@ -10,7 +10,7 @@ import {
 } from "../../src/base/names.js";
 import type { Lock, LockClientOptions } from "../../src/index.js";
 import { NamedBeds } from "../faults/beds.js";
-import { type Bed, SOON, type Stage } from "../faults/harness.js";
+import { SOON, type Stage } from "../faults/harness.js";
 import { until } from "../support/index.js";
 import { isMarker } from "../support/key-state.js";
 
@@ -28,39 +28,21 @@ export { NEVER, unlockAll } from "../faults/harness.js";
 
 /** Clients on one server. All use the lock that is named after the first one's bed. */
 export class Scene extends NamedBeds {
-  readonly #stage: Stage;
-
-  private constructor(stage: Stage, beds: readonly Bed[]) {
-    super(beds);
-    this.#stage = stage;
-  }
-
-  /** A client for each of these options; `split` gives its subscriber a proxy of its own. */
-  static async of(
-    stage: Stage,
-    ...options: readonly (LockClientOptions & { readonly split?: boolean })[]
-  ): Promise<Scene> {
-    const beds = await Promise.all(
-      options.map(({ split = false, ...client }) => stage.bed({ split, client })),
-    );
-    return new Scene(stage, beds);
+  /** A client for each of these options. */
+  static async of(stage: Stage, ...options: readonly LockClientOptions[]): Promise<Scene> {
+    return new Scene(await Promise.all(options.map((client) => stage.bed({ client }))));
   }
 
   fair(i: number): Lock {
     return this.client(i).getFairLock(this.name);
   }
 
-  read(i: number, preferWriters = true): Lock {
-    return this.client(i).getReadWriteLock(this.name, { preferWriters }).readLock();
+  read(i: number): Lock {
+    return this.client(i).getReadWriteLock(this.name).readLock();
   }
 
-  write(i: number, preferWriters = true): Lock {
-    return this.client(i).getReadWriteLock(this.name, { preferWriters }).writeLock();
-  }
-
-  /** Sends one command, past all clients. */
-  call(...command: (string | number)[]): Promise<unknown> {
-    return this.#stage.server.call(...command);
+  write(i: number): Lock {
+    return this.client(i).getReadWriteLock(this.name).writeLock();
   }
 
   /** The remaining milliseconds of a key. */

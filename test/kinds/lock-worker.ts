@@ -1,11 +1,15 @@
-/** A process that takes, waits for and gives back locks of any kind on request, and reports when it was granted one. */
+/**
+ * A process that takes, waits for and gives back locks of any kind on request, and reports when it was granted one; or that
+ * takes permits, waits for a latch and counts it down.
+ */
 import { Redis } from "ioredis";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 
 export interface Start {
   readonly port: number;
   readonly name: string;
-  readonly side: "fair" | "read" | "write";
+  /** Of the lock; absent for permits and latches. */
+  readonly side?: "fair" | "read" | "write";
   readonly options?: LockClientOptions;
 }
 
@@ -21,8 +25,8 @@ export interface Granted {
   readonly ownerId: string;
 }
 
-let redis: Redis | undefined;
 let client: LockClient | undefined;
+let name = "";
 let lock: Lock | undefined;
 const holds = new Map<string, Hold>();
 
@@ -32,15 +36,19 @@ function lockOf({ name, side }: Start, by: LockClient): Lock {
   return side === "read" ? both.readLock() : both.writeLock();
 }
 
-function theLock(): Lock {
-  if (lock === undefined) throw new Error("this worker has not been started");
-  return lock;
+function started<T>(part: T | undefined): T {
+  if (part === undefined) throw new Error("this worker has not been started");
+  return part;
 }
+
+/** `count` calls at once. */
+const times = <T>(count: number, call: () => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, call));
 
 type Emit = (type: string, payload: Granted) => void;
 
 async function take({ id, lease }: Take, emit: Emit): Promise<string> {
-  const hold = await theLock().lock(lease === undefined ? {} : { lease });
+  const hold = await started(lock).lock(lease === undefined ? {} : { lease });
   holds.set(id, hold);
   emit("granted", { id, ownerId: hold.ownerId });
   return hold.ownerId;
@@ -49,9 +57,10 @@ async function take({ id, lease }: Take, emit: Emit): Promise<string> {
 /** The handlers for `worker.request`. */
 export const handlers: Record<string, (payload: never, emit: Emit) => Promise<unknown>> = {
   start: async (start: Start) => {
-    redis = new Redis({ port: start.port, host: "127.0.0.1" });
+    const redis = new Redis({ port: start.port, host: "127.0.0.1" });
     redis.on("error", () => {});
     client = new LockClient(redis, start.options);
+    name = start.name;
     await client.ready();
     lock = lockOf(start, client);
   },
@@ -64,4 +73,10 @@ export const handlers: Record<string, (payload: never, emit: Emit) => Promise<un
       return isLockError(error) ? error.code : String(error);
     }
   },
+  /** Takes permits with ids; resolves with these. */
+  permits: ({ count, lease }: { count: number; lease?: number }) =>
+    times(count, () => started(client).getPermitExpirableSemaphore(name).acquire({ lease })),
+  acquire: (count: number) => times(count, () => started(client).getSemaphore(name).acquire()),
+  await: () => started(client).getCountDownLatch(name).await(),
+  countDown: () => started(client).getCountDownLatch(name).countDown(),
 };

@@ -286,6 +286,25 @@ row(
   }),
 );
 
+row(
+  "a reader whose process has gone silent while it waits keeps nobody out [§4 read-write]",
+  { kinds, client },
+  withSides(async ({ write, theirRead, b, party, settle, pass }) => {
+    const hold = await write.lock();
+    const reader = watch(theirRead.lock());
+    const writer = watch(sidesOf(party()).write.lock());
+    await settle();
+    await b.cut();
+    await hold.unlock();
+    await settle();
+    expect(writer.value?.isHeld).toBe(true);
+    await unlockAll([writer.value]);
+    await b.mend();
+    await pass(100);
+    await unlockAll([reader.value]);
+  }),
+);
+
 for (const first of ["read", "write"] as const) {
   row(
     `a scope that waits for both sides, the ${first} side first, gets both, or without preference is refused one [§4 upgrade-refused] [§4 downgrade]`,

@@ -1,4 +1,5 @@
 /** The two clocks and the timers of a client. Only the test moves them: no time passes by itself. */
+import type { Clock } from "../../src/base/clock.js";
 import { TestClock } from "../../src/entries/testing/clock.js";
 
 const EPOCH = 1_700_000_000_000;
@@ -35,6 +36,15 @@ export class VirtualClock extends TestClock {
     await settled();
     await super.advance(ms, settled);
   }
+}
+
+/** The same clock with another time of day, which is off by as many milliseconds as `shift` says. */
+export function skewed(clock: Clock, shift: () => number): Clock {
+  return {
+    mono: () => clock.mono(),
+    wall: () => clock.wall() + shift(),
+    after: (ms, callback) => clock.after(ms, callback),
+  };
 }
 
 /** Resolves when all work is done that waits for no timer, no socket and no message. */

@@ -9,7 +9,7 @@ const LINES = {
   faults: 5_900,
   fleet: 3_900,
   interop: 3_750,
-  kinds: 8_500,
+  kinds: 6_700,
   lua: 5_300,
   simulation: 4_000,
   support: 4_600,

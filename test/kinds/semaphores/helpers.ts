@@ -1,73 +1,37 @@
-/** What the tests of semaphores and latches share: clients of one name, the state of both on the server, and events. */
+/** Clients on real servers that use a semaphore, permits or a latch of one name, each behind a proxy of its own. */
 import { expect } from "vitest";
+import { permitLeases } from "../../../src/base/names.js";
 import type {
   CountDownLatch,
   LockClientOptions,
-  LockEventName,
   PermitExpirableSemaphore,
   Semaphore,
-  SemaphoreRunOptions,
 } from "../../../src/index.js";
-import { deferred, recordEvents, type SeenEvent } from "../../contract/helpers.js";
 import { NamedBeds } from "../../faults/beds.js";
-import {
-  atLast,
-  type BedOptions,
-  NEVER,
-  SOON,
-  type Stage,
-  type Watched,
-  watch,
-} from "../../faults/harness.js";
-import { type KeyState, until } from "../../support/index.js";
+import { atLast, type BedOptions, type Stage } from "../../faults/harness.js";
+import { isMarker } from "../../support/key-state.js";
+import type { Counts, Faces } from "./place.js";
 
-export { NEVER };
-/** Options of clients whose waiters only a message can wake. */
-export const asleep: LockClientOptions = { pollCap: NEVER };
-/** The lease that Redisson gives a permit without a lease. */
-export const NO_LEASE = 922_337_203_685_477;
-/** An id, in the user's form, that no permit has. */
-export const UNKNOWN = "00112233445566778899aabbccddeeff";
+export { NEVER, NO_LEASE } from "./place.js";
 
-/** The channel of permits; for names without braces. */
-export const permitChannel = (name: string): string => `redisson_sc:{${name}}`;
-/** The channel of a latch with any name. */
-export const latchChannel = (name: string): string => `redisson_countdownlatch__channel__{${name}}`;
-/** The key of an expirable semaphore's permits in use; for names without braces. */
-export const timeoutsOf = (name: string): string => `{${name}}:timeout`;
+type Setting = LockClientOptions & Pick<BedOptions, "topology" | "redis">;
 
-export type Setting = LockClientOptions & Pick<BedOptions, "split" | "topology" | "redis" | "cluster">;
-
-const ENTRIES = `
-local found = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-for i = 1, #found, 2 do
-  found[i] = string.gsub(found[i], '.', function(byte) return string.format('%02x', string.byte(byte)) end)
-end
-return found`;
-
-/** Clients that use a semaphore or latch of one name, that of the first client's bed. */
-export class Site extends NamedBeds {
+/** The name is that of the first client's bed. */
+export class Site extends NamedBeds implements Faces {
   /**
-   * A client for each of these settings; `split` gives its subscriber a proxy of its own. Each client knows the server's
-   * time: its first call asks for that, and a test's fault must strike the call that counts.
+   * A client for each of these settings, one by default. Each client knows the server's time: its first call asks for that,
+   * and a test's fault must strike the call that counts.
    */
   static async of(stage: Stage, ...settings: readonly Setting[]): Promise<Site> {
-    const site = await Site.fresh(stage, ...settings);
-    for (const { client } of site.beds) {
-      await atLast(() => client.getCountDownLatch(`{${site.name}}`).countDown());
-    }
-    return site;
-  }
-
-  /** Like {@link of}, with clients that have made no call yet. */
-  static async fresh(stage: Stage, ...settings: readonly Setting[]): Promise<Site> {
-    const all = settings.length === 0 ? [{}] : settings;
     const beds = await Promise.all(
-      all.map(({ split = false, topology = "standalone", redis = {}, cluster = {}, ...client }: Setting) =>
-        stage.bed({ split, topology, redis, cluster, client }),
+      (settings.length === 0 ? [{}] : settings).map(
+        ({ topology = "standalone", redis = {}, ...client }: Setting) =>
+          stage.bed({ topology, redis, client }),
       ),
     );
-    return new Site(beds);
+    const site = new Site(beds);
+    for (const { client } of beds) await atLast(() => client.getCountDownLatch(`{${site.name}}`).countDown());
+    return site;
   }
 
   semaphore(i = 0): Semaphore {
@@ -82,94 +46,33 @@ export class Site extends NamedBeds {
     return this.client(i).getCountDownLatch(this.name);
   }
 
-  /** The value of the key with the name: free permits, or the count of a latch. */
-  async value(): Promise<string | null> {
-    return this.redis.get(this.name);
+  call(command: string, ...args: readonly (string | number)[]): Promise<unknown> {
+    return this.redis.call(command, ...args);
   }
 
-  untilValue(value: string | null): Promise<unknown> {
-    return until(`${this.name} is ${value}`, async () => (await this.value()) === value, { timeout: SOON });
-  }
-
-  /** The permits in use: the id that users see, and when it expires by the server's clock. */
-  async entries(): Promise<Map<string, number>> {
-    const flat = (await this.bed(0).observer.eval(ENTRIES, 1, timeoutsOf(this.name))) as string[];
-    const entries = new Map<string, number>();
-    for (let i = 0; i < flat.length; i += 2) entries.set(flat[i] ?? "", Number(flat[i + 1]));
-    return entries;
-  }
-
-  /** Adds a permit in use that no client of ours knows, as Redisson would. */
+  /** Adds a permit in use that no client of ours knows, until this time of the server. */
   async enter(id: string, expiry: number): Promise<void> {
-    await this.redis.zadd(timeoutsOf(this.name), expiry, Buffer.from(id, "hex"));
+    await this.redis.zadd(permitLeases(this.name), expiry, Buffer.from(id, "hex"));
   }
 
-  untilNobodyListens(): Promise<unknown> {
-    return until("nobody listens", async () => (await this.listeners()) === 0);
+  async counts(): Promise<Counts> {
+    const leases = permitLeases(this.name);
+    for (const [key, { ttl }] of Object.entries(await this.bed(0).keys())) {
+      if (key === this.name) expect(ttl).toBe(-1);
+      if (key === this.name || key === leases) continue;
+      expect([isMarker(key), ttl > 0, ttl <= 60_000], key).toEqual([true, true, true]);
+    }
+    return [await this.redis.get(this.name), await this.redis.zcard(leases)];
   }
 
-  /** A run of the semaphore that has begun. It ends when the test calls `leave` with its result. */
-  async entered(options: SemaphoreRunOptions = {}): Promise<{
-    running: Watched<string>;
-    leave: (result: string) => void;
-  }> {
-    const [begun, end] = [deferred(), deferred<string>()];
-    const fn = (): Promise<string> => {
-      begun.resolve();
-      return end.promise;
-    };
-    const running = watch(this.semaphore().run(fn, options));
-    await begun.promise;
-    return { running, leave: end.resolve };
-  }
-
-  /** The name's keys that expire within a minute: markers of ended calls. */
+  /** The keys of the name that say what ended calls came to. */
   async markers(): Promise<string[]> {
-    const all = Object.entries(await this.bed(0).keys());
-    return all.filter((each) => this.#isMarker(each)).map(([key]) => key);
+    return Object.keys(await this.bed(0).keys()).filter(isMarker);
   }
 
   /** All keys of the name, without {@link markers}. */
   async lasting(): Promise<Record<string, unknown>> {
-    const all = Object.entries(await this.bed(0).keys());
-    const lasting = all.filter((each) => !this.#isMarker(each));
+    const lasting = Object.entries(await this.bed(0).keys()).filter(([key]) => !isMarker(key));
     return Object.fromEntries(lasting.map(([key, { value }]) => [key, value]));
-  }
-
-  #isMarker([key, { ttl }]: [string, KeyState]): boolean {
-    return key !== this.name && key !== timeoutsOf(this.name) && ttl > 0 && ttl <= 60_000;
-  }
-
-  /** There is only this value, without TTL, besides markers; with null there are only markers. */
-  async expectOnly(value: string | null): Promise<void> {
-    expect(await this.lasting()).toEqual(value === null ? {} : { [this.name]: value });
-    if (value !== null) expect((await this.state()).ttl).toBe(-1);
-  }
-
-  /** There are only these free permits and permits in use, besides markers. */
-  async expectPermits(free: number, used: number): Promise<void> {
-    expect(await this.value()).toBe(String(free));
-    expect(await this.redis.zcard(timeoutsOf(this.name))).toBe(used);
-    const known = [this.name, timeoutsOf(this.name)];
-    expect(Object.keys(await this.lasting()).filter((key) => !known.includes(key))).toEqual([]);
-  }
-
-  /** The events of client `i` from now on. */
-  events(i = 0): Told {
-    return new Told(recordEvents(this.client(i)));
-  }
-}
-
-/** The events of one client. */
-export class Told {
-  readonly all: readonly SeenEvent[];
-
-  constructor(all: readonly SeenEvent[]) {
-    this.all = all;
-  }
-
-  /** The payloads of all events with one name. */
-  of(wanted: LockEventName): SeenEvent["payload"][] {
-    return this.all.filter(({ name }) => name === wanted).map(({ payload }) => payload);
   }
 }

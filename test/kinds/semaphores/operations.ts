@@ -1,194 +1,231 @@
-/** Every call that changes something, for tests that lose or delay its requests and replies. */
-import { expect } from "vitest";
-import { type Site, UNKNOWN } from "./helpers.js";
+/** Every call of semaphores and latches: what it does to the number, and what a late copy of it must leave alone. */
+import { type Counts, type Faces, ID, NEVER, UNKNOWN } from "./place.js";
 
-export interface Operation {
-  /** Makes the call, with the id of the permit in use, if there is one. */
-  readonly call: (site: Site, id: string) => Promise<unknown>;
-  /** The result of the call. */
+type State = readonly [value: string | null, used?: number];
+
+interface Effect {
+  /** The number before the call and after it; and the permits in use, for a semaphore of permits with ids. */
+  readonly from: State;
+  readonly to: State;
+  /** What the call resolves with. */
   readonly gives?: unknown;
-  /** The value of the key with the name, before the call and after it. */
-  readonly value: readonly [before: string | null, after: string | null];
-  /** For an expirable semaphore: the permits in use, before the call and after it. */
-  readonly used?: readonly [before: number, after: number];
-  /** The messages of the call. */
+  /** Its messages. */
   readonly heard?: readonly string[];
-  /** The call takes permits, and none if it fails. All other calls take effect in the end, once. */
+  /** Milliseconds for which the permit in use is leased then. */
+  readonly lease?: number;
+  /** It takes permits, and none if it fails. All other calls take effect in the end, once. */
   readonly takes?: true;
 }
 
-const isId: unknown = expect.stringMatching(/^[0-9a-f]{32}$/);
+export interface Operation {
+  /** Makes the call, with the id of the permit in use, if there is one. */
+  readonly call: (on: Faces, id: string, signal?: AbortSignal) => Promise<unknown>;
+  readonly does: Effect;
+  /** What is called after it, with its outcome; from then on the state is `to`, whatever arrives late. */
+  readonly next: {
+    readonly call: (on: Faces, outcome: unknown, id: string) => Promise<unknown>;
+    readonly to: State;
+  };
+}
 
-export const operations: Readonly<Record<string, Operation>> = {
-  "semaphore trySetPermits": {
-    call: (site) => site.semaphore().trySetPermits(5),
-    gives: true,
-    heard: ["5"],
-    value: [null, "5"],
-  },
-  "semaphore trySetPermits, too late": {
-    call: (site) => site.semaphore().trySetPermits(5),
-    gives: false,
-    value: ["5", "5"],
-  },
-  "semaphore acquire": { call: (site) => site.semaphore().acquire(2), value: ["5", "3"], takes: true },
-  "semaphore tryAcquire": {
-    call: (site) => site.semaphore().tryAcquire(3),
-    gives: true,
-    value: ["5", "2"],
-    takes: true,
-  },
-  "semaphore tryAcquire, refused": {
-    call: (site) => site.semaphore().tryAcquire(6),
-    gives: false,
-    value: ["5", "5"],
-    takes: true,
-  },
-  "semaphore release": { call: (site) => site.semaphore().release(2), heard: ["7"], value: ["5", "7"] },
-  "semaphore release that makes it": {
-    call: (site) => site.semaphore().release(2),
-    heard: ["2"],
-    value: [null, "2"],
-  },
-  "semaphore addPermits": { call: (site) => site.semaphore().addPermits(3), heard: ["8"], value: ["5", "8"] },
-  "semaphore drainPermits": {
-    call: (site) => site.semaphore().drainPermits(),
-    gives: 5,
-    value: ["5", "0"],
-    takes: true,
-  },
-  "permits trySetPermits": {
-    call: (site) => site.permits().trySetPermits(5),
-    gives: true,
-    heard: ["5"],
-    value: [null, "5"],
-    used: [0, 0],
-  },
-  "permits acquire": {
-    call: (site) => site.permits().acquire(),
-    gives: isId,
-    value: ["5", "4"],
-    used: [0, 1],
-    takes: true,
-  },
-  "permits acquire with a lease": {
-    call: (site) => site.permits().acquire({ lease: 30_000 }),
-    gives: isId,
-    value: ["5", "4"],
-    used: [0, 1],
-    takes: true,
-  },
-  "permits tryAcquire": {
-    call: (site) => site.permits().tryAcquire(0, 30_000),
-    gives: isId,
-    value: ["5", "4"],
-    used: [0, 1],
-    takes: true,
-  },
-  "permits tryAcquire, refused": {
-    call: (site) => site.permits().tryAcquire(0, 30_000),
-    gives: null,
-    value: ["0", "0"],
-    used: [0, 0],
-    takes: true,
-  },
-  "permits release": {
-    call: (site, id) => site.permits().release(id),
-    heard: ["5"],
-    value: ["4", "5"],
-    used: [1, 0],
-  },
-  "permits tryRelease": {
-    call: (site, id) => site.permits().tryRelease(id),
-    gives: true,
-    heard: ["5"],
-    value: ["4", "5"],
-    used: [1, 0],
-  },
-  "permits tryRelease, unknown": {
-    call: (site) => site.permits().tryRelease(UNKNOWN),
-    gives: false,
-    value: ["4", "4"],
-    used: [1, 1],
-  },
-  "permits updateLeaseTime": {
-    call: (site, id) => site.permits().updateLeaseTime(id, 60_000),
-    gives: expect.toBeOneOf([undefined, true]),
-    value: ["4", "4"],
-    used: [1, 1],
-  },
-  "permits setPermits": {
-    call: (site) => site.permits().setPermits(8),
-    heard: ["8"],
-    value: ["4", "7"],
-    used: [1, 1],
-  },
-  "permits addPermits": {
-    call: (site) => site.permits().addPermits(3),
-    heard: ["3"],
-    value: ["4", "7"],
-    used: [1, 1],
-  },
-  "latch trySetCount": {
-    call: (site) => site.latch().trySetCount(3),
-    gives: true,
-    heard: ["1"],
-    value: [null, "3"],
-  },
-  "latch trySetCount, too late": {
-    call: (site) => site.latch().trySetCount(3),
-    gives: false,
-    value: ["3", "3"],
-  },
-  "latch countDown": { call: (site) => site.latch().countDown(), value: ["3", "2"] },
-  "latch countDown, missing": { call: (site) => site.latch().countDown(), value: [null, null] },
-  "latch countDown, the last": { call: (site) => site.latch().countDown(), heard: ["0"], value: ["1", null] },
+export const countsOf = ([value, used = 0]: State): Counts => [value, used];
+
+const wipe = (on: Faces) => on.call("DEL", on.name);
+const giveBack = (on: Faces, outcome: unknown) => on.permits().release(outcome as string);
+const countDown = async (on: Faces) => {
+  for (let i = 0; i < 3; i++) await on.latch().countDown();
 };
 
-const EACH_SORT = [
-  "semaphore trySetPermits",
-  "semaphore acquire",
-  "semaphore release",
-  "permits acquire",
-  "permits release",
-  "latch countDown",
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  "semaphore.trySetPermits": {
+    call: (on) => on.semaphore().trySetPermits(5),
+    does: { gives: true, heard: ["5"], from: [null], to: ["5"] },
+    next: { call: wipe, to: [null] },
+  },
+  "semaphore.trySetPermits that is too late": {
+    call: (on) => on.semaphore().trySetPermits(5),
+    does: { gives: false, from: ["3"], to: ["3"] },
+    next: { call: wipe, to: [null] },
+  },
+  "semaphore.acquire": {
+    call: (on, _, signal) => on.semaphore().acquire(2, { signal }),
+    does: { takes: true, from: ["5"], to: ["3"] },
+    next: { call: (on) => on.semaphore().release(2), to: ["5"] },
+  },
+  "semaphore.tryAcquire": {
+    call: (on, _, signal) => on.semaphore().tryAcquire(3, 0, { signal }),
+    does: { takes: true, gives: true, from: ["5"], to: ["2"] },
+    next: { call: (on) => on.semaphore().release(3), to: ["5"] },
+  },
+  "semaphore.tryAcquire that is refused": {
+    call: (on) => on.semaphore().tryAcquire(6),
+    does: { takes: true, gives: false, from: ["5"], to: ["5"] },
+    next: { call: (on) => on.semaphore().release(4), to: ["9"] },
+  },
+  "semaphore.drainPermits": {
+    call: (on) => on.semaphore().drainPermits(),
+    does: { takes: true, gives: 5, from: ["5"], to: ["0"] },
+    next: { call: (on) => on.semaphore().release(3), to: ["3"] },
+  },
+  "semaphore.release": {
+    call: (on) => on.semaphore().release(2),
+    does: { heard: ["7"], from: ["5"], to: ["7"] },
+    next: { call: (on) => on.semaphore().acquire(7), to: ["0"] },
+  },
+  "semaphore.release that makes it": {
+    call: (on) => on.semaphore().release(2),
+    does: { heard: ["2"], from: [null], to: ["2"] },
+    next: { call: wipe, to: [null] },
+  },
+  "semaphore.addPermits": {
+    call: (on) => on.semaphore().addPermits(3),
+    does: { heard: ["8"], from: ["5"], to: ["8"] },
+    next: { call: (on) => on.semaphore().acquire(8), to: ["0"] },
+  },
+  "permits.trySetPermits": {
+    call: (on) => on.permits().trySetPermits(5),
+    does: { gives: true, heard: ["5"], from: [null], to: ["5"] },
+    next: { call: wipe, to: [null] },
+  },
+  "permits.acquire": {
+    call: (on, _, signal) => on.permits().acquire({ signal }),
+    does: { takes: true, gives: ID, lease: 9_000, from: ["5"], to: ["4", 1] },
+    next: { call: giveBack, to: ["5"] },
+  },
+  "permits.acquire with a lease": {
+    call: (on, _, signal) => on.permits().acquire({ lease: 60_000, signal }),
+    does: { takes: true, gives: ID, lease: 60_000, from: ["5"], to: ["4", 1] },
+    next: { call: giveBack, to: ["5"] },
+  },
+  "permits.tryAcquire": {
+    call: (on, _, signal) => on.permits().tryAcquire(0, 60_000, { signal }),
+    does: { takes: true, gives: ID, lease: 60_000, from: ["5"], to: ["4", 1] },
+    next: { call: giveBack, to: ["5"] },
+  },
+  "permits.tryAcquire that is refused": {
+    call: (on) => on.permits().tryAcquire(0, 60_000),
+    does: { takes: true, gives: null, from: ["0"], to: ["0"] },
+    next: { call: (on) => on.permits().addPermits(4), to: ["4"] },
+  },
+  "permits.release": {
+    call: (on, id) => on.permits().release(id),
+    does: { heard: ["5"], from: ["4", 1], to: ["5"] },
+    next: { call: (on) => on.permits().acquire(), to: ["4", 1] },
+  },
+  "permits.tryRelease": {
+    call: (on, id) => on.permits().tryRelease(id),
+    does: { gives: true, heard: ["5"], from: ["4", 1], to: ["5"] },
+    next: { call: (on) => on.permits().acquire(), to: ["4", 1] },
+  },
+  "permits.tryRelease of what nobody has": {
+    call: (on) => on.permits().tryRelease(UNKNOWN),
+    does: { gives: false, from: ["4", 1], to: ["4", 1] },
+    next: { call: (on, _, id) => on.permits().release(id), to: ["5"] },
+  },
+  "permits.updateLeaseTime": {
+    call: (on, id) => on.permits().updateLeaseTime(id, 60_000),
+    does: { gives: true, lease: 60_000, from: ["4", 1], to: ["4", 1] },
+    next: { call: (on, _, id) => on.permits().release(id), to: ["5"] },
+  },
+  "permits.setPermits": {
+    call: (on) => on.permits().setPermits(8),
+    does: { heard: ["8"], from: ["4", 1], to: ["7", 1] },
+    next: { call: (on) => on.permits().setPermits(2), to: ["1", 1] },
+  },
+  "permits.addPermits": {
+    call: (on) => on.permits().addPermits(3),
+    does: { heard: ["3"], from: ["4", 1], to: ["7", 1] },
+    next: { call: (on) => on.permits().setPermits(1), to: ["0", 1] },
+  },
+  "latch.trySetCount": {
+    call: (on) => on.latch().trySetCount(3),
+    does: { gives: true, heard: ["1"], from: [null], to: ["3"] },
+    next: { call: countDown, to: [null] },
+  },
+  "latch.trySetCount that is too late": {
+    call: (on) => on.latch().trySetCount(5),
+    does: { gives: false, from: ["3"], to: ["3"] },
+    next: { call: countDown, to: [null] },
+  },
+  "latch.countDown": {
+    call: (on) => on.latch().countDown(),
+    does: { from: ["3"], to: ["2"] },
+    next: { call: (on) => on.latch().countDown(), to: ["1"] },
+  },
+  "latch.countDown of an open one": {
+    call: (on) => on.latch().countDown(),
+    does: { from: [null], to: [null] },
+    next: { call: (on) => on.latch().trySetCount(3), to: ["3"] },
+  },
+  "latch.countDown that is the last": {
+    call: (on) => on.latch().countDown(),
+    does: { heard: ["0"], from: ["1"], to: [null] },
+    next: { call: (on) => on.latch().trySetCount(3), to: ["3"] },
+  },
+};
+
+/** The calls that can be aborted. */
+export const ABORTABLE: readonly string[] = Object.keys(OPERATIONS).filter((name) =>
+  /cquire(?! that)/.test(name),
+);
+
+/** One call of each sort, for tests about the connection instead of the call's script. */
+export const EACH_SORT: readonly string[] = [
+  "semaphore.trySetPermits",
+  "semaphore.acquire",
+  "semaphore.release",
+  "permits.acquire",
+  "permits.release",
+  "latch.countDown",
 ];
 
-export type Named = readonly [name: string, operation: Operation];
-
-/** Whether a call stands for its sort, where a test is about the connection and not about the call's script. */
-export const isOfEachSort = ([name]: Named): boolean => EACH_SORT.includes(name);
-
-/** Prepares the state before the operation; returns the id of the permit in use, if there is one. */
-export async function prepare(
-  site: Site,
-  { value: [free], used: [used] = [0, 0] }: Operation,
-): Promise<string> {
-  if (free !== null) await site.redis.set(site.name, Number(free) + used);
-  return used === 0 ? "" : site.permits().acquire();
+/** Makes the state before the call; resolves with the id of the permit in use, or an empty text. */
+export async function prepare(on: Faces, { does }: Operation): Promise<string> {
+  const [value, used = 0] = does.from;
+  if (value !== null) await on.call("SET", on.name, Number(value) + used);
+  return used === 0 ? "" : on.permits().acquire();
 }
 
-const MOMENTS = { before: 0, after: 1 } as const;
+type Question = readonly [call: Operation["call"], gives: unknown, value: string | null, used?: number];
 
-/** The state is that before the operation, or that after it. */
-export async function expectAsIs(
-  site: Site,
-  { value, used }: Operation,
-  when: "before" | "after",
-): Promise<void> {
-  const at = MOMENTS[when];
-  expect(await site.value()).toBe(value[at]);
-  if (used) await site.expectPermits(Number(value[at]), used[at]);
-  else await site.expectOnly(value[at]);
-}
+const asOperation = ([call, gives, value, used = 0]: Question): Operation => ({
+  call,
+  does: { from: [value, used], to: [value, used], gives },
+  next: { call: async () => {}, to: [value, used] },
+});
 
-/** Whether the permits are as before the operation, or as after it. */
-export async function isAsIs(
-  site: Site,
-  { value, used }: Operation,
-  when: "before" | "after",
-): Promise<boolean> {
-  const at = MOMENTS[when];
-  if ((await site.value()) !== value[at]) return false;
-  return used === undefined || (await site.entries()).size === used[at];
-}
+/** Calls that change nothing. */
+const QUESTIONS: Readonly<Record<string, Question>> = {
+  "semaphore.availablePermits": [(on) => on.semaphore().availablePermits(), 5, "5"],
+  "semaphore.availablePermits in debt": [(on) => on.semaphore().availablePermits(), -3, "-3"],
+  "semaphore.availablePermits of none": [(on) => on.semaphore().availablePermits(), 0, null],
+  "semaphore.drainPermits of none": [(on) => on.semaphore().drainPermits(), 0, null],
+  "permits.availablePermits": [(on) => on.permits().availablePermits(), 4, "4", 1],
+  "permits.acquiredPermits": [(on) => on.permits().acquiredPermits(), 1, "4", 1],
+  "permits.getPermits": [(on) => on.permits().getPermits(), 5, "4", 1],
+  "permits.getPermits of none": [(on) => on.permits().getPermits(), 0, null],
+  "latch.getCount": [(on) => on.latch().getCount(), 3, "3"],
+  "latch.getCount of an open one": [(on) => on.latch().getCount(), 0, null],
+  "latch.await without a wait": [(on) => on.latch().await(0), false, "3"],
+  "latch.await of an open one": [(on) => on.latch().await(), true, null],
+  "latch.await at 0": [(on) => on.latch().await(NEVER), true, "0"],
+  "latch.await below 0": [(on) => on.latch().await(0), true, "-2"],
+};
+
+/** Every call that is one command. */
+export const CALLS: readonly (readonly [name: string, operation: Operation])[] = [
+  ...Object.entries(OPERATIONS),
+  ...Object.entries(QUESTIONS).map(([name, question]) => [name, asOperation(question)] as const),
+];
+
+type Plain = readonly (readonly [name: string, call: (on: Faces) => Promise<unknown>])[];
+
+/** Every call that may wait, for a short time. */
+export const SHORT: Plain = [
+  ["semaphore.tryAcquire for 200 ms", (on) => on.semaphore().tryAcquire(1, 200)],
+  ["semaphore.run within 200 ms", (on) => on.semaphore().run(() => {}, { wait: 200 })],
+  ["permits.tryAcquire for 200 ms", (on) => on.permits().tryAcquire(200, 60_000)],
+  ["latch.await for 200 ms", (on) => on.latch().await(200)],
+];
+/** Every other one, about a permit that nobody has. */
+export const PLAIN: Plain = CALLS.map(([name, { call }]) => [name, (on) => call(on, UNKNOWN)]);

@@ -1,127 +1,208 @@
-/** A semaphore of expirable permits: how its permits stand on the server, and which clients may give them back. */
-import { describe, expect, test } from "vitest";
-import { manyAtOnce, useStage } from "../../faults/harness.js";
-import { keyState } from "../../support/index.js";
-import { hear } from "./hear.js";
-import { NO_LEASE, Site, timeoutsOf, UNKNOWN } from "./helpers.js";
+/** Contract section 5: permits with ids: how they stand in Redis, how their leases end, and what the watchdog keeps. */
+import { expect } from "vitest";
+import { failure, NAME, watch } from "../../support/place/index.js";
+import { ID, LEASES, type Numbers, SETTINGS, test, UNKNOWN } from "./place.js";
 
-manyAtOnce();
-const stage = await useStage("standalone");
+const NOT_OWNER = { code: "NOT_OWNER", lockName: NAME };
 
-const notOwner = (site: Site): object => ({ code: "NOT_OWNER", lockName: site.name });
+/** Takes `count` of `of` permits, each with this lease, or kept by the watchdog. */
+async function take({ permits }: Numbers, count: number, of: number, lease?: number): Promise<string[]> {
+  await permits().trySetPermits(of);
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) ids.push(await permits().acquire({ lease }));
+  return ids;
+}
 
-describe.concurrent("a permit", () => {
-  test("is 32 hex digits to the user, and its 16 bytes in the sorted set, until its lease ends by the server's clock", async () => {
-    await using site = await Site.of(stage);
-    await site.permits().trySetPermits(3);
-    const before = await site.now();
-    const id = await site.permits().acquire({ lease: 50_000 });
-    const after = await site.now();
-    expect(id).toMatch(/^[0-9a-f]{32}$/);
-    const members = await site.redis.zrangeBuffer(timeoutsOf(site.name), "0", "-1");
-    expect(members).toEqual([Buffer.from(id, "hex")]);
-    const expiry = (await site.entries()).get(id) ?? 0;
-    expect(expiry).toBeGreaterThanOrEqual(before + 50_000);
-    expect(expiry).toBeLessThanOrEqual(after + 50_000);
-    await site.expectPermits(2, 1);
-  });
-
-  test("without a lease lasts as long as the watchdog says, not for ever", async () => {
-    await using site = await Site.of(stage, { watchdogTimeout: 20_000 });
-    await site.permits().trySetPermits(3);
-    const before = await site.now();
-    const ids = [await site.permits().acquire(), await site.permits().tryAcquire()];
-    const after = await site.now();
-    const entries = await site.entries();
-    for (const id of ids) {
-      expect(entries.get(id ?? "")).toBeGreaterThanOrEqual(before + 20_000);
-      expect(entries.get(id ?? "")).toBeLessThanOrEqual(after + 20_000);
-    }
-  });
-
-  test("has an id of its own, also of many that are asked for at once", async () => {
-    await using site = await Site.of(stage, {}, {});
-    await site.permits().trySetPermits(60);
-    const ids = await Promise.all(
-      Array.from({ length: 60 }, (_, i) => site.permits(i % 2).acquire({ lease: 60_000 })),
-    );
-    expect(new Set(ids).size).toBe(60);
-    expect(new Set((await site.entries()).keys())).toEqual(new Set(ids));
-    expect(await site.permits().tryAcquire()).toBeNull();
-    await site.expectPermits(0, 60);
-  });
-
-  test("may have the longest of leases", async () => {
-    await using site = await Site.of(stage);
-    await site.permits().trySetPermits(2);
-    const id = await site.permits().acquire({ lease: Number.MAX_SAFE_INTEGER });
-    expect(await site.permits().acquiredPermits()).toBe(1);
-    expect((await site.entries()).get(id)).toBeGreaterThan((await site.now()) + 1e12);
-    await site.permits().release(id);
-    await site.expectPermits(2, 0);
-  });
-
-  test("is given back once", async () => {
-    await using site = await Site.of(stage);
-    await site.permits().trySetPermits(1);
-    const id = await site.permits().acquire({ lease: 60_000 });
-    await site.permits().release(id);
-    await expect(site.permits().release(id)).rejects.toMatchObject(notOwner(site));
-    expect(await site.permits().tryRelease(id)).toBe(false);
-    const kept = await site.permits().acquire();
-    expect(await site.permits().tryRelease(kept)).toBe(true);
-    expect(await site.permits().tryRelease(kept)).toBe(false);
-    await expect(site.permits().release(kept)).rejects.toMatchObject(notOwner(site));
-    await site.expectPermits(1, 0);
-  });
-
-  test("may be given back by another client, in either case of its digits", async () => {
-    await using site = await Site.of(stage, {}, {});
-    await site.permits().trySetPermits(2);
-    const id = await site.permits(0).acquire({ lease: 60_000 });
-    await site.permits(1).release(id);
-    const other = await site.permits(0).acquire({ lease: 60_000 });
-    expect(await site.permits(1).tryRelease(other)).toBe(true);
-    await site.expectPermits(2, 0);
-  });
-
-  test("that nobody has: NOT_OWNER, and nothing changes", async () => {
-    await using site = await Site.of(stage);
-    await expect(site.permits().release(UNKNOWN)).rejects.toMatchObject(notOwner(site));
-    await site.expectOnly(null);
-    await site.permits().trySetPermits(3);
-    const id = await site.permits().acquire({ lease: 60_000 });
-    await expect(site.permits().release(UNKNOWN)).rejects.toMatchObject(notOwner(site));
-    expect(await site.permits().tryRelease(UNKNOWN)).toBe(false);
-    await expect(site.client(0).getPermitExpirableSemaphore("other").release(id)).rejects.toMatchObject({
-      code: "NOT_OWNER",
-      lockName: "other",
-    });
-    await site.expectPermits(2, 1);
-  });
+test("a permit is 32 hex digits to its user, and 16 bytes in Redis until its lease ends [§5 permits] [§7 wire]", async (place) => {
+  const { permits, left, server, counts } = place;
+  const [id = ""] = await take(place, 1, 4, 50_000);
+  expect(id).toEqual(ID);
+  const [entry] = [...(server.keys.get(LEASES, "zset") ?? [])];
+  expect(entry).toEqual([Buffer.from(id, "hex").toString("latin1"), server.clock.wall() + 50_000]);
+  const kept = [await permits().acquire(), (await permits().tryAcquire()) ?? ""];
+  const long = await permits().acquire({ lease: Number.MAX_SAFE_INTEGER });
+  const all = left();
+  expect([id, ...kept].map((each) => all[each])).toEqual([
+    50_000,
+    SETTINGS.watchdogTimeout,
+    SETTINGS.watchdogTimeout,
+  ]);
+  expect(all[long]).toBeGreaterThan(1e12);
+  expect([await permits().tryAcquire(), await counts()]).toEqual([null, ["0", 4]]);
 });
 
-describe.concurrent("Redisson's permits", () => {
-  test("without lease are never taken away, and may be given back by their hex id", async () => {
-    await using site = await Site.of(stage);
-    await site.permits().trySetPermits(2);
-    await site.enter(UNKNOWN, NO_LEASE);
-    expect(await site.permits().availablePermits()).toBe(2);
-    expect(await site.permits().acquiredPermits()).toBe(1);
-    await site.permits().release(UNKNOWN);
-    await site.expectPermits(3, 0);
-  });
+test("a permit is given back once, by any client, in either case of its digits, and one that nobody has is NOT_OWNER [§5 permits]", async (place) => {
+  const { a, permits, counts, pass } = place;
+  expect(await failure(permits().release(UNKNOWN))).toMatchObject(NOT_OWNER);
+  expect(await counts()).toEqual([null, 0]);
+  const [leased = "", other = ""] = await take(place, 2, 3, 60_000);
+  const kept = await permits().acquire();
+  for (const id of [UNKNOWN, "x"]) {
+    expect(await failure(permits(1).release(id))).toMatchObject(NOT_OWNER);
+    expect(await permits().tryRelease(id)).toBe(false);
+  }
+  const elsewhere = a.client.getPermitExpirableSemaphore("other");
+  expect(await failure(elsewhere.release(leased))).toMatchObject({ code: "NOT_OWNER", lockName: "other" });
+  expect(await counts()).toEqual(["0", 3]);
+  await permits(1).release(leased);
+  expect(await permits(1).tryRelease(other.toUpperCase())).toBe(true);
+  a.listen("lost");
+  await permits().release(kept.toUpperCase());
+  for (const id of [leased, other, kept]) {
+    expect(await failure(permits().release(id))).toMatchObject(NOT_OWNER);
+    expect(await permits().tryRelease(id)).toBe(false);
+  }
+  await pass(10_000);
+  expect([await counts(), a.told]).toEqual([["3", 0], []]);
+});
 
-  test("a name with braces keeps them", async () => {
-    await using site = await Site.of(stage);
-    const name = `{${site.name}}:slots`;
-    const permits = site.client(0).getPermitExpirableSemaphore(name);
-    await using heard = await hear(stage, `redisson_sc:${name}`);
-    await permits.trySetPermits(2);
-    const id = await permits.acquire({ lease: 60_000 });
-    const state = await keyState(site.bed(0).observer, `${name}:timeout`);
-    expect(state.type).toBe("zset");
-    await permits.release(id);
-    expect(await heard.messages()).toEqual(["2", "2"]);
+test("a permit whose lease is over is free once, for whoever looks first, and nobody can give it back [§5 permits]", async (place) => {
+  const { permits, pass, counts } = place;
+  const ids = await take(place, 3, 3, 20_000);
+  expect(await permits(1).updateLeaseTime(ids[2] ?? "", 60_000)).toBe(true);
+  await pass(19_999);
+  expect(await permits(1).tryAcquire()).toBeNull();
+  await pass(1);
+  expect(await failure(permits().release(ids[0] ?? ""))).toMatchObject(NOT_OWNER);
+  expect(await permits().tryRelease(ids[1] ?? "")).toBe(false);
+  expect(await permits().availablePermits()).toBe(2);
+  expect(await permits(1).tryAcquire(0, 60_000)).toEqual(ID);
+  expect(await permits(1).updateLeaseTime(ids[0] ?? "", 60_000)).toBe(false);
+  expect(await counts()).toEqual(["1", 2]);
+});
+
+test("a grant that arrives when its lease is over rejects LOCK_LOST, and the permit is given back [§2 late-grant]", async (place) => {
+  const { a, permits, pass, counts } = place;
+  await permits().trySetPermits(2);
+  a.keep("replies");
+  const call = watch(permits().acquire({ lease: 1_000 }));
+  await pass(990);
+  await a.letGo();
+  expect([call.outcome, await counts()]).toEqual(["LOCK_LOST", ["2", 0]]);
+});
+
+test("the watchdog keeps a permit without a lease, tells so, and leaves one with a lease alone [§5 permits]", async (place) => {
+  const { a, permits, pass, left } = place;
+  const [kept = ""] = await take(place, 1, 2);
+  const leased = await permits().acquire({ lease: 40_000 });
+  a.listen();
+  await pass(30_000);
+  expect(await permits(1).tryAcquire()).toBeNull();
+  expect(left()[leased]).toBe(10_000);
+  const renewed = { name: "renewed", event: { lockName: NAME, kind: "permits", permitId: kept } };
+  expect(a.told).toEqual(Array.from({ length: 10 }, () => renewed));
+});
+
+test("many permits are renewed by few commands, and none once they are given back [§5 permits]", async (place) => {
+  const { a, server, pass } = place;
+  const all = Array.from({ length: 10 }, (_, i) => a.client.getPermitExpirableSemaphore(`many-${i}`));
+  const ids = await Promise.all(
+    all.map(async (permits) => {
+      await permits.trySetPermits(10);
+      return Promise.all(Array.from({ length: 10 }, () => permits.acquire()));
+    }),
+  );
+  a.listen("renewed");
+  server.took();
+  await pass(6_100);
+  expect(a.told).toHaveLength(200);
+  expect(server.took().length).toBeLessThanOrEqual(20);
+  for (const [i, permits] of all.entries()) for (const id of ids[i] ?? []) await permits.release(id);
+  server.took();
+  await pass(20_000);
+  expect(server.took()).toEqual([]);
+  for (const { name } of all) server.delete(name);
+});
+
+test("a new lease of a kept permit ends its renewals: it may outlast them, and lapses without a loss [§5 permits]", async (place) => {
+  const { a, permits, pass, left } = place;
+  const [short = "", long = ""] = await take(place, 2, 2);
+  a.listen("renewed", "lost");
+  await pass(4_000);
+  expect(await permits().updateLeaseTime(short, 2_000)).toBe(true);
+  expect(await permits().updateLeaseTime(long, 60_000)).toBe(true);
+  await pass(20_000);
+  expect([a.heard("renewed").length, a.heard("lost")]).toEqual([2, []]);
+  expect(await permits(1).tryAcquire()).toEqual(ID);
+  expect(left()[long]).toBe(40_000);
+});
+
+test("a kept permit that others took away is told as lost by the next renewal, and no other [§5 permits] [§6 reasons]", async (place) => {
+  const { a, permits, call, pass, left, counts } = place;
+  const [one = "", two = "", three = ""] = await take(place, 3, 3);
+  a.listen("lost");
+  await call("ZREM", LEASES, Buffer.from(two, "hex").toString("latin1"));
+  await pass(3_100);
+  const about = { lockName: NAME, kind: "permits", reason: "expired" };
+  expect(a.heard("lost")).toMatchObject([{ ...about, permitId: two }]);
+  expect(Object.keys(left()).sort()).toEqual([one, three].sort());
+  expect([await failure(permits().release(two)), await permits().tryRelease(two)]).toMatchObject([
+    NOT_OWNER,
+    false,
+  ]);
+  await call("DEL", NAME, LEASES);
+  expect(await failure(permits().release(three))).toMatchObject(NOT_OWNER);
+  await pass(3_100);
+  expect(a.heard("lost").slice(1)).toMatchObject([three, one].map((permitId) => ({ ...about, permitId })));
+  // A renewal does not make the permits anew.
+  expect(await counts()).toEqual([null, 0]);
+});
+
+test("a kept permit is lost as unreachable at its deadline, and is given back when Redis answers again [§5 permits] [§6 reasons]", async (place) => {
+  const { a, permits, pass, counts } = place;
+  const [kept = ""] = await take(place, 1, 3);
+  await permits().acquire({ lease: 600_000 });
+  a.listen("lost", "suspended");
+  await a.cut();
+  await pass(8_907);
+  expect(a.told.map(({ name }) => name)).toEqual(["suspended"]);
+  await pass(1);
+  expect(a.heard("lost")).toMatchObject([
+    { lockName: NAME, kind: "permits", permitId: kept, reason: "unreachable" },
+  ]);
+  await a.mend();
+  await pass(1_000);
+  expect([a.heard("lost").length, await counts()]).toEqual([1, ["2", 1]]);
+});
+
+test("an outage that ends in time costs no kept permit, and is told once [§5 permits]", async (place) => {
+  const { a, pass, permits } = place;
+  const [id = ""] = await take(place, 1, 3);
+  a.listen("lost", "suspended", "renewed");
+  await a.cut();
+  await pass(7_000);
+  expect(a.told).toMatchObject([
+    { name: "suspended", event: { lockName: NAME, kind: "permits", permitId: id } },
+  ]);
+  await a.mend();
+  await pass(20_000);
+  expect([a.heard("suspended").length, a.heard("lost")]).toEqual([1, []]);
+  expect(await permits().tryRelease(id)).toBe(true);
+});
+
+for (const way of ["requests", "replies"] as const) {
+  test(`a permit that is given back while the ${way} of its renewal are on their way is not lost, and stays free [§5 permits]`, async (place) => {
+    const { a, permits, pass, counts, soon } = place;
+    const [id = ""] = await take(place, 1, 2);
+    a.listen("lost", "error");
+    a.keep(way);
+    await pass(3_100);
+    expect(a.onTheirWay).toBe(1);
+    await a.sendTwice();
+    await soon(permits().release(id));
+    await a.letGo();
+    await pass(10_000);
+    expect([a.told, await counts()]).toEqual([[], ["2", 0]]);
   });
+}
+
+test("permits of the names a and {a} are two numbers with one set of leases [§5 permits] [§7 wire]", async (place) => {
+  const { a, permits, server } = place;
+  const braced = a.client.getPermitExpirableSemaphore(`{${NAME}}`);
+  await permits().trySetPermits(2);
+  await braced.trySetPermits(3);
+  await permits().acquire({ lease: 60_000 });
+  expect([await permits().availablePermits(), await braced.availablePermits()]).toEqual([1, 3]);
+  expect(await braced.acquiredPermits()).toBe(1);
+  server.delete(braced.name);
 });

@@ -1,65 +1,57 @@
-/** Several processes on one semaphore or latch: one message serves all waiters that it can, promptly. */
+/** Contract section 5: several processes on one semaphore or latch, and processes that die. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../../faults/build-worker.js";
-import { SOON, soon, useStage, watch } from "../../faults/harness.js";
-import { startWorker, until, type Worker } from "../../support/index.js";
-import { NEVER, Site } from "./helpers.js";
+import { soon, useStage, watch } from "../../faults/harness.js";
+import { forTest, SLACK, startWorker, until, type Worker } from "../../support/index.js";
+import type { Start } from "../lock-worker.js";
+import { Site } from "./helpers.js";
+import { NEVER } from "./place.js";
 
 const stage = await useStage("standalone");
-const file = bundledWorker("../kinds/semaphores/permit-worker.ts");
+const file = bundledWorker("../kinds/lock-worker.ts");
+/** The watchdog's time-out of a process that is killed. */
+const WATCHDOG = 4_500;
 
-async function workers(site: Site, count: number): Promise<Worker[]> {
-  return Promise.all(
-    Array.from({ length: count }, async () => {
-      const worker = await startWorker(file());
-      const options = { pollCap: NEVER };
-      await worker.request("start", { port: stage.server.port, name: site.name, options });
-      return worker;
-    }),
-  );
+async function start({ name }: Site): Promise<Worker> {
+  const worker = forTest(await startWorker(file()));
+  const options = { pollCap: NEVER, watchdogTimeout: WATCHDOG };
+  await worker.request("start", { port: stage.server.port, name, options } satisfies Start);
+  return worker;
 }
 
-test("one release of many permits serves the waiters of all processes", async () => {
+const untilAllListen = (site: Site, count: number) =>
+  until("all listen", async () => (await site.listeners()) === count);
+
+test("one release of many permits serves the waiters of all processes, and the last countDown opens for all [§5 semaphore] [§5 latch]", async () => {
   await using site = await Site.of(stage);
-  const all = await workers(site, 3);
-  try {
-    await site.semaphore().trySetPermits(0);
-    const calls = all.map((worker) => watch(worker.request("acquire", 7)));
-    await until("all listen", async () => (await site.listeners()) === 3);
-    const began = performance.now();
-    await site.semaphore().release(21);
-    for (const call of calls) await soon(call);
-    expect(performance.now() - began).toBeLessThan(SOON);
-    await site.expectOnly("0");
-  } finally {
-    for (const worker of all) await worker.kill();
-  }
+  const all = await Promise.all([1, 2, 3].map(() => start(site)));
+  await site.semaphore().trySetPermits(0);
+  const calls = all.map((worker) => watch<unknown>(worker.request("acquire", 7)));
+  await untilAllListen(site, 3);
+  await site.semaphore().release(21);
+  for (const call of calls) await soon(call);
+  expect(await site.counts()).toEqual(["0", 0]);
+  await site.call("SET", site.name, 3);
+  const gates = all.map((worker) => watch<unknown>(worker.request("await")));
+  await untilAllListen(site, 3);
+  for (const worker of all) await worker.request("countDown");
+  for (const gate of gates) expect(await soon(gate)).toBe(true);
+  expect(await site.counts()).toEqual([null, 0]);
 });
 
-test("the last countDown opens the latch for all processes", async () => {
-  await using site = await Site.of(stage);
-  const all = await workers(site, 3);
-  try {
-    await site.latch().trySetCount(3);
-    const calls = all.map((worker) => watch(worker.request("await")));
-    await until("all listen", async () => (await site.listeners()) === 3);
-    for (const worker of all) await worker.request("countDown");
-    for (const call of calls) expect(await soon(call)).toBe(true);
-    await site.expectOnly(null);
-  } finally {
-    for (const worker of all) await worker.kill();
-  }
-});
-
-test("a process that dies with permits of a plain semaphore takes them along; waiting, it takes nothing", async () => {
-  await using site = await Site.of(stage);
-  const [worker] = await workers(site, 1);
-  await site.semaphore().trySetPermits(2);
-  await worker?.request("acquire", 2);
-  const waiting = watch(worker?.request("acquire", 1) ?? Promise.resolve());
-  await until("it waits", async () => (await site.listeners()) === 1);
-  await worker?.kill("SIGKILL");
-  await until("the call is over", () => waiting.state === "rejected");
-  await site.semaphore().release(3);
-  await site.expectOnly("3");
+test("permits that a process that dies had kept come back within its watchdogTimeout, leased ones with their lease [§5 permits]", async () => {
+  await using site = await Site.of(stage, { pollCap: NEVER });
+  await site.permits().trySetPermits(4);
+  const worker = await start(site);
+  await worker.request("permits", { count: 3 });
+  const [leased = ""] = await worker.request<string[]>("permits", { count: 1, lease: 60_000 });
+  expect(await site.counts()).toEqual(["0", 4]);
+  const waiting = await site.parked(0, () => site.permits().acquire({ lease: NEVER }));
+  await worker.kill("SIGKILL");
+  const killed = performance.now();
+  await soon(waiting);
+  expect(performance.now() - killed).toBeLessThan(WATCHDOG + SLACK);
+  await until("the others are back too", async () => (await site.permits().availablePermits()) === 2);
+  await site.permits().release(leased); // any client that knows the id may do this
+  expect(await site.counts()).toEqual(["3", 1]);
 });

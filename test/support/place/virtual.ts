@@ -119,8 +119,10 @@ class Path {
     const onMade = (lose: (reason: LossReason) => void) => {
       this.loseAll = lose;
     };
-    const internals = { [INTERNALS]: { clock: server.clock, random: () => 0.5, onMade } };
-    const all = { presence: false, ...options, ...internals } as LockClientOptions;
+    // Options may give a client a clock of its own, which goes wrong.
+    const { [INTERNALS]: given } = options as { readonly [INTERNALS]?: object };
+    const internals = { clock: server.clock, random: () => 0.5, onMade, ...given };
+    const all = { presence: false, ...options, [INTERNALS]: internals } as LockClientOptions;
     this.client = new LockClient(this.given as unknown as RedisConnection, all);
   }
 
