@@ -307,7 +307,7 @@ test("a crowd whose calls name resources in different orders, and have some in c
     for (const name of names) inside.set(name, 0);
   };
   const parties: Redlock[] = [newRedlock(masters, PATIENT), newRedlock(masters, PATIENT)];
-  const crowd = Array.from({ length: 40 }, async (_, n) => {
+  const crowd = Array.from({ length: 24 }, async (_, n) => {
     const names = sets[n % sets.length] as string[];
     await parties[(n >> 2) % 2]?.using(names, LONG, () => enter(names));
   });
