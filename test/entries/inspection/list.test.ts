@@ -117,6 +117,19 @@ test("list asks by SCAN of so many keys as count says, and no further than the u
   expect(await sent(Promise.resolve())).toEqual([]);
 });
 
+test("a lock that SCAN names more than once is listed once", async () => {
+  const { client, server } = open();
+  await client.getLock("a").lock();
+  const pages = [
+    ["7", ["a", "a"]],
+    ["0", ["a"]],
+  ] as const;
+  let asked = 0;
+  server.instead = ({ name }) => (name === "SCAN" ? (pages[asked++] as never) : undefined);
+  expect(await namesOf(client)).toEqual(["a"]);
+  expect(asked).toBe(2);
+});
+
 test("a lock that is given back while others are listed is left out, or shown as it was", async () => {
   const { client } = open();
   const locks = Array.from({ length: 100 }, (_, i) => client.getLock(`job-${i}`));
