@@ -9,11 +9,12 @@ import { useSite } from "./program.js";
 const site = await useSite();
 
 /** The circles of the command, as soon as there are so many: what clients tell is some seconds old. */
-function circles(count: number): Promise<Edge[][]> {
-  return until(`${count} circles are seen`, async () => {
+async function circles(count: number): Promise<Edge[][]> {
+  const seen = async () => {
     const found = JSON.parse((await site.main("deadlocks", "--json")).out) as Edge[][];
-    return found.length === count && found;
-  });
+    return found.length === count ? found : undefined;
+  };
+  return (await until(`${count} circles are seen`, seen)) ?? [];
 }
 
 test("two owners in two processes that wait for each other are a circle, with the places where traced holds were taken", async () => {

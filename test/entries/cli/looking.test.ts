@@ -273,14 +273,9 @@ test.each([[[]], [["--unlock"]]])(
         headers: { origin, "content-type": "application/json", "x-holdfast-csrf": token, ...headers },
         body: JSON.stringify({ name: "on the page" }),
       });
-    for (const headers of [
-      { "x-forwarded-for": "203.0.113.9" },
-      { forwarded: "for=203.0.113.9" },
-      { via: "1.1 proxy" },
-    ]) {
-      const answers = [await fetch(`${url}api/locks`, { headers }), await unlocking(headers)];
-      expect([headers, ...answers.map(({ status }) => status)]).toEqual([headers, 403, 403]);
-    }
+    const headers = { via: "1.1 proxy" };
+    const passedOn = [await fetch(`${url}api/locks`, { headers }), await unlocking(headers)];
+    expect(passedOn.map(({ status }) => status)).toEqual([403, 403]);
     expect(hold.isHeld).toBe(true);
     expect((await unlocking({})).status).toBe(options.length > 0 ? 200 : 403);
     expect(await client.getLock("on the page").isLocked()).toBe(options.length === 0);

@@ -21,7 +21,7 @@ function atTerminal(command: string) {
     shown += part.replaceAll("\r", "");
   });
   return {
-    says: (text: RegExp) => until(`it shows ${text}`, () => text.exec(shown)),
+    says: async (text: RegExp) => (await until(`it shows ${text}`, () => text.exec(shown))) ?? [],
     type: (keys: string) => running.child.stdin?.write(keys),
     /** The exit code, and all that was shown. */
     ended: running.then(

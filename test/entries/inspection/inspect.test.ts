@@ -86,13 +86,6 @@ test.each<[string, (place: Place) => Promise<Shown> | Shown]>([
     },
   ],
   [
-    "a fair lock without a queue as a lock",
-    async ({ client }) => {
-      const { ownerId } = await client.getFairLock("a").lock();
-      return { kind: "lock", ttl: 30_000, holders: [{ ownerId, count: 1, ttl: 30_000 }] };
-    },
-  ],
-  [
     "a fair lock with a queue as fair, with the waiters in their order",
     async ({ client, call, party, settle }) => {
       const { ownerId } = await client.getFairLock("a").lock();
@@ -147,18 +140,6 @@ test.each<[string, (place: Place) => Promise<Shown> | Shown]>([
       const { ownerId } = await lock.readLock().lock({ owner: write });
       await write.unlock();
       return { kind: "readwrite", mode: "read", holders: [{ ownerId, count: 1, ttl: 30_000 }] };
-    },
-  ],
-  [
-    "a lock whose name has braces",
-    async ({ client }) => {
-      const { ownerId } = await client.getFencedLock("a").lock();
-      const { ownerId: other } = await client.getFencedLock("{a}:rest").lock();
-      expect(await client.inspect("{a}:rest")).toMatchObject({
-        kind: "fenced",
-        holders: [{ ownerId: other }],
-      });
-      return { kind: "fenced", holders: [{ ownerId, count: 1, ttl: 30_000 }] };
     },
   ],
 ])("inspect shows %s [§1 inspect]", async (_, make) => {
