@@ -92,8 +92,8 @@ test("short holds tell nothing, and close takes back what was told [§8 presence
 
 test.each([
   [1, false],
-  [1_500, false],
-  [1_500, true],
+  [1_001, false],
+  [1_001, true],
 ])(
   "of %i holds, traced %s, one command a round tells a thousand at most [§8 presence]",
   async (count, traceHolds) => {

@@ -25,9 +25,9 @@ function at(text: string | undefined): { readonly line: number; readonly before:
   return { line: Number(number), before };
 }
 
-test.each(KINDS)(
-  "$name: lock, tryLock and run tell the line that called them, also when they had to wait",
-  async (kind) => {
+test.each(KINDS.map((kind) => [kind.name, kind] as const))(
+  "%s: lock, tryLock and run tell the line that called them, also when they had to wait",
+  async (_, kind) => {
     const { client, lock, rival, settle } = openVirtual(kind, { traceHolds: true });
     const [held, first] = [await lock.lock(), line()];
     expect(at(await callSite(client)).line).toBe(first);

@@ -4,13 +4,13 @@ import { History } from "../../../src/entries/inspector/history.js";
 import { createInspector } from "../../../src/entries/inspector.js";
 import { LockClient } from "../../../src/index.js";
 import { forFile, PATIENCE, recordWarnings, startRedis, until } from "../../support/index.js";
-import { allow, get, HERE, open, unlock, Viewer } from "./page-requests.js";
+import { allow, get, HERE, open, type Scene, unlock, Viewer } from "./page-requests.js";
 
 const OFTEN = { every: 100 };
 const BOTH = [["this process"], ["another process"]] as const;
 
 /** A hold that is taken and told after all that a viewer has to be told first. */
-async function afterThat({ hold }: ReturnType<typeof open>, ...viewers: Viewer[]): Promise<void> {
+async function afterThat({ hold }: Scene, ...viewers: Viewer[]): Promise<void> {
   const later = await hold("after that");
   for (const viewer of viewers) await viewer.learns("granted", later);
 }

@@ -1,22 +1,25 @@
 /** Requests to an inspector as its page sends them, and what it tells who looks on. */
 import { onTestFinished } from "vitest";
 import { createInspector, type Inspector, type InspectorOptions } from "../../../src/entries/inspector.js";
-import type { Hold } from "../../../src/index.js";
+import type { Hold, LockClient } from "../../../src/index.js";
 import { until } from "../../support/index.js";
-import { openVirtual } from "../../support/place/index.js";
+import { openVirtual, type VirtualPlace } from "../../support/place/index.js";
 
 export const HERE = "http://localhost:3000/";
 
 /** The inspector's client and another process, on a server in memory. */
-export function open() {
-  const { client, rivals: other, ...place } = openVirtual();
-  return {
-    ...place,
-    client,
-    other,
-    inspect: (options?: InspectorOptions) => createInspector(client, options),
-    hold: (name: string, by = other): Promise<Hold> => by.getLock(name).lock(),
-  };
+export interface Scene extends Pick<VirtualPlace, "client" | "server" | "settle"> {
+  readonly other: LockClient;
+  inspect(options?: InspectorOptions): Inspector;
+  /** By another process, unless `by` is given. */
+  hold(name: string, by?: LockClient): Promise<Hold>;
+}
+
+export function open(): Scene {
+  const { client, rivals: other, server, settle } = openVirtual();
+  const inspect = (options?: InspectorOptions) => createInspector(client, options);
+  const hold = (name: string, by = other) => by.getLock(name).lock();
+  return { client, server, settle, other, inspect, hold };
 }
 
 export const allow = (): boolean => true;
