@@ -1,5 +1,5 @@
 /** `holdfast doctor`, on healthy servers and on others. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   forFile,
   forTest,
@@ -57,52 +57,47 @@ test("a server that is well: nothing poor or bad, and nothing is left behind", a
   expect(keys.filter((key) => !key.startsWith("redisson_unlock_latch"))).toEqual([]);
 });
 
-test("what loses locks is poor: eviction, a replica, a user without rights, idle connections", async () => {
-  await using ill = await startRedis({
-    args: ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--timeout", "600"],
-  });
-  expect(await examine(ill.url)).toMatchObject({
-    code: 1,
-    by: { memory: { level: "poor", finding: "allkeys-lru" }, "idle connections": { level: "note" } },
-  });
-  await ill.call(
-    "CONFIG",
-    "SET",
-    "maxmemory-policy",
-    "noeviction",
-    "appendonly",
-    "yes",
-    "appendfsync",
-    "always",
-  );
-  expect(await examine(ill.url)).toMatchObject({ code: 0, by: { persistence: { level: "good" } } });
-  await ill.call("ACL", "SETUSER", "narrow", "on", ">narrow", "~*", "&*", "+@all", "-zadd", "-config");
-  const narrow = await examine(`redis://narrow:narrow@127.0.0.1:${ill.port}`);
-  expect(narrow).toMatchObject({
-    code: 1,
-    by: { rights: { level: "bad" }, "idle connections": { level: "note" } },
-  });
-  expect(narrow.by.rights?.finding).toContain("zadd");
+const USUAL = "maxmemory 0 maxmemory-policy noeviction timeout 0 appendonly no min-replicas-to-write 0";
 
-  await using replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(ill.port)] });
-  expect(await examine(replica.url)).toMatchObject({ code: 1, by: { replicas: { level: "bad" } } });
+test.each<[settings: string, found: Readonly<Record<string, readonly [level: string, finding: RegExp]>>]>([
+  ["maxmemory 100mb", { memory: ["good", /^noeviction, of 104857600 bytes$/] }],
+  ["maxmemory 100mb maxmemory-policy allkeys-lru", { memory: ["poor", /^allkeys-lru$/] }],
+  ["timeout 600", { "idle connections": ["note", /after 600 s/] }],
+  ["appendonly yes appendfsync always", { persistence: ["good", /before each answer/] }],
+  ["appendonly yes appendfsync everysec", { persistence: ["note", /the last second/] }],
+  [
+    "appendonly yes appendfsync no",
+    { persistence: ["note", /: (?!.*the last second).*has not written yet, often half a minute/] },
+  ],
+  ["min-replicas-to-write 2", { rights: ["bad", /NOREPLICAS/], replicas: ["bad", /^0; writes need 2/] }],
+])("of a server with %s it finds what that means for locks [B92] [B253]", async (settings, found) => {
+  const { server } = site;
+  const set = (line: string) => server.call("CONFIG", "SET", ...line.split(" "));
+  await set(settings);
+  onTestFinished(async () => void (await set(USUAL)));
+  const { code, by } = await examine(server.url);
+  for (const [what, [level, finding]] of Object.entries(found))
+    expect([what, by[what]]).toMatchObject([what, { level, finding: expect.stringMatching(finding) }]);
+  expect(code).toBe(Object.values(found).some(([level]) => /poor|bad/.test(level)) ? 1 : 0);
 });
 
-test.each([
-  ["everysec", /the last second/],
-  ["no", /has not written yet, often half a minute/],
-])("doctor tells what a crash forgets with appendfsync %s [B253]", async (fsync, text) => {
-  await using server = await startRedis({ args: ["--appendonly", "yes", "--appendfsync", fsync] });
-  const { level, finding } = (await examine(server.url)).by.persistence as Finding;
-  expect([level, finding]).toEqual(["note", expect.stringMatching(text)]);
-  expect(finding.includes("the last second")).toBe(fsync === "everysec");
-  const user = ["SETUSER", "noconfig", "on", ">pw", "~*", "&*", "+@all", "-config"];
-  await server.call("ACL", ...user);
-  const untold = (await examine(`redis://noconfig:pw@127.0.0.1:${server.port}`)).by.persistence;
-  expect(untold).toMatchObject({
-    level: "note",
-    finding: expect.stringMatching(/unknown: unless that is always/),
+test("a user without rights is told which it lacks, and what cannot be seen without CONFIG", async () => {
+  const { server } = site;
+  await server.call("CONFIG", "SET", "appendonly", "yes");
+  onTestFinished(async () => void (await server.call("CONFIG", "SET", ...USUAL.split(" "))));
+  await server.call("ACL", "SETUSER", "narrow", "on", ">pw", "~*", "&*", "+@all", "-zadd", "-config");
+  const { code, by } = await examine(`redis://narrow:pw@127.0.0.1:${server.port}`);
+  expect(code).toBe(1);
+  expect(by).toMatchObject({
+    rights: { level: "bad", finding: expect.stringContaining("zadd") },
+    "idle connections": { level: "note" },
+    persistence: { level: "note", finding: expect.stringMatching(/unknown: unless that is always/) },
   });
+});
+
+test("a replica is bad", async () => {
+  await using replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(site.server.port)] });
+  expect(await examine(replica.url)).toMatchObject({ code: 1, by: { replicas: { level: "bad" } } });
 });
 
 test.each([
@@ -196,14 +191,6 @@ describe("on a cluster", async () => {
     const [other] = cluster.nodes.filter((node) => node !== one) as [RedisServer];
     await may(other, "-eval", "-evalsha");
     expect((await examined("--prefix", "{app}")).by.rights).toMatchObject({ level: "good" });
-  });
-});
-
-test("a server that refuses to write is bad [B92]", async () => {
-  await using refusing = await startRedis({ args: ["--min-replicas-to-write", "2"] });
-  expect(await examine(refusing.url)).toMatchObject({
-    code: 1,
-    by: { rights: { level: "bad" }, replicas: { level: "bad" } },
   });
 });
 
