@@ -5,7 +5,7 @@
 const LINES = {
   contract: 11_500,
   delivery: 4_700,
-  entries: 9_400,
+  entries: 8_650,
   faults: 5_900,
   fleet: 3_900,
   interop: 3_750,

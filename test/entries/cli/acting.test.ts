@@ -3,199 +3,126 @@ import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { failure } from "../../contract/helpers.js";
+import { afterAll, expect, test } from "vitest";
 import { until } from "../../support/index.js";
 import { own as ownProcess } from "../../support/owned-processes.js";
 import { PROGRAM, useSite } from "./program.js";
 
 const site = await useSite();
+const client = site.client();
+const folder = await mkdtemp(join(tmpdir(), "holdfast-cli-"));
+afterAll(() => rm(folder, { recursive: true }));
 
-test.each([0, 3, 77])("run ends with the code of its command: %i", async (code) => {
-  expect(await site.run("run", "code", "--", "sh", "-c", `exit ${code}`)).toMatchObject({ code });
-});
+/** `run` in this process, whose command writes to where the tests do. */
+const runs = (line: string, ...command: string[]) => site.main("run", ...line.split(" "), "--", ...command);
+const shell = (line: string, script: string) =>
+  site.start("run", ...line.split(" "), "--", "sh", "-c", script);
+const FOREVER = "while :; do sleep 0.1; done";
 
-test("run gives the command the lock's name, its owner and the token; what it writes passes through", async () => {
-  const { out, code } = await site.run(
-    ..."run env --kind fenced --lease 1m -- sh -c".split(" "),
-    'echo "$HOLDFAST_LOCK|$HOLDFAST_OWNER|$HOLDFAST_TOKEN"; echo and >&2',
-  );
-  expect(code).toBe(0);
+test("run gives its command the lock's name, its owner and the token, passes on what it writes, and ends with its code", async () => {
+  const script = 'echo "$HOLDFAST_LOCK|$HOLDFAST_OWNER|$HOLDFAST_TOKEN"; echo and >&2; exit 3';
+  const { code, out, err } = await shell("env --kind fenced --lease 1m", script).ended;
+  expect([code, err]).toEqual([3, "and\n"]);
   expect(out).toMatch(/^env\|[-\w]+:\d+\|\d{16}\n$/);
-  expect(await site.client().getLock("env").isLocked()).toBe(false);
+  expect(await client.getLock("env").isLocked()).toBe(false);
+  for (const code of [0, 77]) expect(await runs("env", "sh", "-c", `exit ${code}`)).toMatchObject({ code });
+  expect((await runs("env", "sh", "-c", "kill -KILL $$")).code).toBe(137);
 });
 
 test("a command inside another's has the token of its own lock, or none [B162]", async () => {
-  const inner = [
-    process.execPath,
-    PROGRAM,
-    "run",
-    "inner",
-    "--",
-    "sh",
-    "-c",
-    'echo "$HOLDFAST_LOCK|$HOLDFAST_TOKEN"',
-  ];
-  const { out } = await site.run("run", "outer", "--kind", "fenced", "--", ...inner);
-  expect(out).toBe("inner|\n");
+  const inner = `exec '${process.execPath}' '${PROGRAM}' run inner -- sh -c 'echo "$HOLDFAST_LOCK|$HOLDFAST_TOKEN"'`;
+  expect((await shell("outer --kind fenced", inner).ended).out).toBe("inner|\n");
 });
 
-test("a lock that is held: exit code 75 at once, or after --wait, or the code of --busy-code", async () => {
-  const client = site.client({ label: "who has it" });
+test("run does nothing where others hold the lock: it ends with 75 at once or after --wait, or with --busy-code", async () => {
   const hold = await client.getLock("busy").lock();
-  const marker = join(await mkdtemp(join(tmpdir(), "holdfast-cli-")), "ran");
-  const asked: [args: string[], code: number][] = [
-    [["busy"], 75],
-    // Long enough for an answer on a busy machine; a shorter wait could end without an answer.
-    [["busy", "--wait", "4500ms"], 75],
-    [["busy", "--busy-code", "0"], 0],
-  ];
-  const ends = asked.map(async ([args, code]) => {
-    const ended = await site.run("run", ...args, "--", "touch", marker);
-    expect(ended.code).toBe(code);
-    expect(ended.err).toContain('lock "busy" is held by');
-  });
-  await Promise.all(ends);
+  const marker = join(folder, "ran");
+  // Long enough for an answer on a busy machine; a shorter wait could end without an answer.
+  const asked = ["busy", "busy --wait 2500ms", "busy --busy-code 0"];
+  const ended = await Promise.all(asked.map((line) => runs(line, "touch", marker)));
+  expect(ended.map(({ code }) => code)).toEqual([75, 75, 0]);
+  for (const { err } of ended) expect(err).toContain('lock "busy" is held by');
   await expect(readFile(marker)).rejects.toThrow("ENOENT");
-  const waiting = site.start("run", "busy", "--wait", "1m", "--", "true");
-  await until(
-    "it waits",
-    async () =>
-      Number(
-        ((await site.server.call("PUBSUB", "NUMSUB", "redisson_lock__channel:{busy}")) as unknown[])[1],
-      ) > 0,
-  );
+  const waiting = runs("busy --wait 1m", "touch", marker);
+  await until("it waits", async () => {
+    const heard = await site.server.call("PUBSUB", "NUMSUB", "redisson_lock__channel:{busy}");
+    return Number((heard as unknown[])[1]) > 0;
+  });
   await hold.unlock();
-  expect((await waiting.ended).code).toBe(0);
+  expect((await waiting).code).toBe(0);
+  await readFile(marker);
 });
 
-test("many processes count without losing an update", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "holdfast-cli-"));
+test("commands that wait for one lock run one after the other", async () => {
   const file = join(folder, "count");
   await writeFile(file, "0");
   const count = `n=$(cat '${file}'); sleep 0.05; echo $((n + 1)) > '${file}'`;
-  const kinds = ["lock", "lock", "lock", "lock", "lock", "lock"];
-  const ended = await Promise.all(
-    kinds.map((kind) => site.run("run", "count", "--kind", kind, "--wait", "2m", "--", "sh", "-c", count)),
-  );
-  expect(ended.map(({ code }) => code)).toEqual(kinds.map(() => 0));
-  expect((await readFile(file, "utf8")).trim()).toBe(String(kinds.length));
-  await rm(folder, { recursive: true });
+  const ended = Array.from({ length: 6 }, () => runs("count --wait 2m", "sh", "-c", count));
+  for (const each of ended) expect((await each).code).toBe(0);
+  expect((await readFile(file, "utf8")).trim()).toBe("6");
 });
 
 test("readers run together, a writer alone", async () => {
-  const reading = await site.client().getReadWriteLock("page").readLock().lock();
-  expect((await site.run("run", "page", "--kind", "read", "--", "true")).code).toBe(0);
-  expect((await site.run("run", "page", "--kind", "write", "--", "true")).code).toBe(75);
+  const reading = await client.getReadWriteLock("page").readLock().lock();
+  expect((await runs("page --kind read", "true")).code).toBe(0);
+  expect((await runs("page --kind write", "true")).code).toBe(75);
   await reading.unlock();
-  expect((await site.run("run", "page", "--kind", "write", "--", "true")).code).toBe(0);
+  expect((await runs("page --kind write", "true")).code).toBe(0);
 });
 
-test("a lock that is lost: the command is stopped, and the code is 76", async () => {
-  const running = site.start(
-    "run",
-    "lost",
-    "--watchdog",
-    "7s",
-    "--",
-    "sh",
-    "-c",
-    "trap 'echo stopped; exit 0' TERM; echo runs; while :; do sleep 0.1; done",
-  );
-  await running.says(/runs/);
-  expect(await site.client().getLock("lost").forceUnlock()).toBe(true);
-  expect(await running.ended).toMatchObject({ code: 76, out: "runs\nstopped\n" });
-  expect(running.err).toMatch(/lock "lost" was lost \(expired\): the command is stopped/);
-});
-
-test("a command that does not stop is killed after --kill-after", async () => {
-  const stubborn = "trap '' TERM; echo runs; while :; do sleep 0.1; done";
-  const running = site.start(
-    "run",
-    "stubborn",
-    "--watchdog",
-    "7s",
-    "--kill-after",
-    "300ms",
-    "--",
-    "sh",
-    "-c",
-    stubborn,
-  );
-  await running.says(/runs/);
-  await site.client().getLock("stubborn").forceUnlock();
-  expect((await running.ended).code).toBe(76);
-});
-
-test("a --kill-after of weeks gives the command its time [B68]", async () => {
-  const slow = "trap 'sleep 0.3; echo stopped; exit 0' TERM; echo runs; while :; do sleep 0.1; done";
-  const running = site.start(
-    "run",
-    "slow",
-    "--watchdog",
-    "7s",
-    "--kill-after",
-    "30d",
-    "--",
-    "sh",
-    "-c",
-    slow,
-  );
-  await running.says(/runs/);
-  await site.client().getLock("slow").forceUnlock();
-  expect(await running.ended).toMatchObject({ code: 76, out: "runs\nstopped\n" });
-});
-
-test("signals are passed on, and the lock is given back", async () => {
-  const running = site.start(
-    "run",
-    "signals",
-    "--",
-    "sh",
-    "-c",
-    "trap 'echo heard; exit 9' TERM; echo runs; while :; do sleep 0.1; done",
-  );
-  await running.says(/runs/);
-  running.child.kill("SIGTERM");
-  expect(await running.ended).toMatchObject({ code: 9, out: "runs\nheard\n" });
-  const killed = site.start("run", "signals", "--", "sh", "-c", "echo runs; kill -KILL $$");
-  expect((await killed.ended).code).toBe(137);
-  expect(await site.client().getLock("signals").isLocked()).toBe(false);
-});
-
-test.each(["SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGABRT"] as const)(
-  "%s goes to the command, which keeps its lock [B206]",
-  async (signal) => {
-    const name = signal.slice("SIG".length);
-    const running = site.start(
-      "run",
-      signal,
-      "--",
-      "sh",
-      "-c",
-      `trap 'echo heard' ${name}; trap 'exit 9' TERM; echo runs; while :; do sleep 0.1; done`,
-    );
+test("a lock that is lost stops its command, which --kill-after gives so much time, also weeks: the code is 76 [B68]", async () => {
+  const commands: [options: string, onTerm: string, out: string][] = [
+    ["", "echo stopped; exit 0", "runs\nstopped\n"],
+    ["--kill-after 30d", "sleep 0.3; echo stopped; exit 0", "runs\nstopped\n"],
+    ["--kill-after 300ms", "", "runs\n"],
+  ];
+  const lost = commands.map(async ([options, onTerm, out], i) => {
+    const line = `lost${i} --watchdog 4s ${options}`.trim();
+    const running = shell(line, `trap '${onTerm}' TERM; echo runs; ${FOREVER}`);
     await running.says(/runs/);
-    running.child.kill(signal);
-    await running.says(/heard/);
-    expect((await site.run("run", signal, "--", "true")).code).toBe(75);
-    running.child.kill("SIGTERM");
-    expect(await running.ended).toMatchObject({ code: 9, err: "" });
-    expect(await site.client().getLock(signal).isLocked()).toBe(false);
-  },
-);
+    expect(await client.getLock(`lost${i}`).forceUnlock()).toBe(true);
+    expect(await running.ended).toMatchObject({ code: 76, out });
+    expect(running.err).toMatch(new RegExp(`lock "lost${i}" was lost \\(expired\\): the command is stopped`));
+  });
+  await Promise.all(lost);
+});
+
+test("signals go to the command, which keeps its lock until it ends [B206]", async () => {
+  const passed = "INT HUP QUIT USR1 USR2 ALRM ABRT".split(" ");
+  const traps = passed.map((name) => `trap 'echo heard ${name}' ${name}`).join("; ");
+  const running = shell("signals", `${traps}; trap 'echo ends; exit 9' TERM; echo runs; ${FOREVER}`);
+  await running.says(/runs/);
+  for (const name of passed) {
+    running.kill(`SIG${name}` as NodeJS.Signals);
+    await running.says(new RegExp(`heard ${name}`));
+    expect(await client.getLock("signals").isLocked()).toBe(true);
+  }
+  running.kill("SIGTERM");
+  const out = `runs\n${passed.map((name) => `heard ${name}\n`).join("")}ends\n`;
+  expect(await running.ended).toEqual({ code: 9, out, err: "" });
+  expect(await client.getLock("signals").isLocked()).toBe(false);
+});
 
 test("a signal while it waits for the lock ends it, and leaves nothing behind", async () => {
-  const hold = await site.client().getFairLock("waits").lock();
-  const running = site.start("run", "waits", "--kind", "fair", "--wait", "1m", "--", "echo", "ran");
-  await until(
-    "it waits",
-    async () => Number(await site.server.call("LLEN", "redisson_lock_queue:{waits}")) === 1,
+  const hold = await client.getFairLock("waits").lock();
+  const running = site.begin(
+    "run",
+    "waits",
+    "--kind",
+    "fair",
+    "--wait",
+    "1m",
+    "--",
+    "touch",
+    join(folder, "late"),
   );
-  running.child.kill("SIGINT");
+  const queue = "redisson_lock_queue:{waits}";
+  await until("it waits", async () => Number(await site.server.call("LLEN", queue)) === 1);
+  running.kill("SIGINT");
   expect(await running.ended).toMatchObject({ code: 130, out: "" });
-  expect(await site.server.call("EXISTS", "redisson_lock_queue:{waits}")).toBe(0);
+  expect(await site.server.call("EXISTS", queue)).toBe(0);
   await hold.unlock();
+  await expect(readFile(join(folder, "late"))).rejects.toThrow("ENOENT");
 });
 
 test("a command that takes no signal, as another user's, keeps the lock until it ends [B141]", async ({
@@ -218,52 +145,50 @@ test("a command that takes no signal, as another user's, keeps the lock until it
     child.kill("SIGTERM");
     await until(`it is told ${times} times`, () => said.split("kill EPERM").length === times + 1);
   }
-  const lock = site.client().getLock("foreign");
+  const lock = client.getLock("foreign");
   expect(await lock.isLocked()).toBe(true);
   child.stdin.end("\n");
   expect(await ended).toBe(5);
   expect(await lock.isLocked()).toBe(false);
 });
 
-test("a command that is not there: 127, and the lock is free again [B147]", async () => {
-  const { code, err } = await site.run("run", "none", "--", "/no/such/command");
-  expect(code).toBe(127);
-  expect(err).toContain("there is no such command");
-  expect((await site.run("run", "none", "--", "/")).code).toBe(126);
+test("a command that is not there ends with 127, one that cannot run with 126, and the lock is free again [B147]", async () => {
+  const { code, err } = await runs("none", "/no/such/command");
+  expect([code, err]).toEqual([127, expect.stringContaining("there is no such command")]);
+  expect((await runs("none", "/")).code).toBe(126);
   // What Node does not even try.
-  expect((await site.run("run", "none", "--", "/dev/null/command")).code).toBe(126);
-  expect(await site.client().getLock("none").isLocked()).toBe(false);
+  expect((await runs("none", "/dev/null/command")).code).toBe(126);
+  expect(await client.getLock("none").isLocked()).toBe(false);
 });
 
-test.each(["lock", "fair", "fenced", "write", "read"])(
-  "unlock takes a %s away, and its holder is told",
+test.each(["lock", "fair", "fenced", "write", "read"] as const)(
+  "unlock --yes takes a %s away, and its holder is told",
   async (kind) => {
-    const client = site.client();
     const name = `stuck ${kind}`;
-    const make = {
+    const lock = {
       lock: () => client.getLock(name),
       fair: () => client.getFairLock(name),
       fenced: () => client.getFencedLock(name),
       write: () => client.getReadWriteLock(name).writeLock(),
       read: () => client.getReadWriteLock(name).readLock(),
-    }[kind];
-    const hold = await make?.().lock();
+    }[kind]();
+    const hold = await lock.lock();
     const asked = await site.main("unlock", name);
     expect([asked.code, asked.err]).toEqual([64, expect.stringContaining("--yes")]);
-    expect(hold?.isHeld).toBe(true);
+    expect(hold.isHeld).toBe(true);
     const done = await site.main("unlock", name, "--yes");
     expect(done.code).toBe(0);
     expect(done.out).toMatch(new RegExp(`^${name} {3}.*\n {2}● .*\nUnlocked.\n$`));
-    await until("it is told", () => hold?.signal.aborted);
-    expect(await failure(hold?.unlock() as Promise<void>)).toMatchObject({ code: "LOCK_LOST" });
+    await until("it is told", () => hold.signal.aborted);
+    await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
     expect(await site.main("unlock", name, "--yes")).toMatchObject({ code: 1, out: `${name} is free.\n` });
   },
 );
 
 test("unlock leaves numbers alone", async () => {
-  await site.client().getSemaphore("places").trySetPermits(2);
+  const semaphore = client.getSemaphore("places");
+  await semaphore.trySetPermits(2);
   const { code, err } = await site.main("unlock", "places", "--yes");
-  expect(code).toBe(64);
-  expect(err).toContain("no lock");
-  expect(await site.client().getSemaphore("places").availablePermits()).toBe(2);
+  expect([code, err]).toEqual([64, expect.stringContaining("no lock")]);
+  expect(await semaphore.availablePermits()).toBe(2);
 });

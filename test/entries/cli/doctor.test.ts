@@ -1,7 +1,9 @@
 /** `holdfast doctor`, on healthy servers and on others. */
-import { afterAll, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
+  forFile,
   forTest,
+  type Matcher,
   named,
   type RedisServer,
   startCluster,
@@ -12,8 +14,6 @@ import { confinedUserArgs } from "../../support/least-privilege.js";
 import { useSite } from "./program.js";
 
 const site = await useSite();
-const stops: (() => Promise<unknown>)[] = [];
-afterAll(() => Promise.all(stops.map((stop) => stop())));
 
 interface Finding {
   readonly what: string;
@@ -57,54 +57,47 @@ test("a server that is well: nothing poor or bad, and nothing is left behind", a
   expect(keys.filter((key) => !key.startsWith("redisson_unlock_latch"))).toEqual([]);
 });
 
-test("what loses locks is poor: eviction, a replica, a user without rights, idle connections", async () => {
-  const ill = await startRedis({
-    args: ["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru", "--timeout", "600"],
-  });
-  stops.push(() => ill.stop());
-  expect(await examine(ill.url)).toMatchObject({
-    code: 1,
-    by: { memory: { level: "poor", finding: "allkeys-lru" }, "idle connections": { level: "note" } },
-  });
-  await ill.call(
-    "CONFIG",
-    "SET",
-    "maxmemory-policy",
-    "noeviction",
-    "appendonly",
-    "yes",
-    "appendfsync",
-    "always",
-  );
-  expect(await examine(ill.url)).toMatchObject({ code: 0, by: { persistence: { level: "good" } } });
-  await ill.call("ACL", "SETUSER", "narrow", "on", ">narrow", "~*", "&*", "+@all", "-zadd", "-config");
-  const narrow = await examine(`redis://narrow:narrow@127.0.0.1:${ill.port}`);
-  expect(narrow).toMatchObject({
-    code: 1,
-    by: { rights: { level: "bad" }, "idle connections": { level: "note" } },
-  });
-  expect(narrow.by.rights?.finding).toContain("zadd");
+const USUAL = "maxmemory 0 maxmemory-policy noeviction timeout 0 appendonly no min-replicas-to-write 0";
 
-  const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(ill.port)] });
-  stops.push(() => replica.stop());
-  expect(await examine(replica.url)).toMatchObject({ code: 1, by: { replicas: { level: "bad" } } });
+test.each<[settings: string, found: Readonly<Record<string, readonly [level: string, finding: RegExp]>>]>([
+  ["maxmemory 100mb", { memory: ["good", /^noeviction, of 104857600 bytes$/] }],
+  ["maxmemory 100mb maxmemory-policy allkeys-lru", { memory: ["poor", /^allkeys-lru$/] }],
+  ["timeout 600", { "idle connections": ["note", /after 600 s/] }],
+  ["appendonly yes appendfsync always", { persistence: ["good", /before each answer/] }],
+  ["appendonly yes appendfsync everysec", { persistence: ["note", /the last second/] }],
+  [
+    "appendonly yes appendfsync no",
+    { persistence: ["note", /: (?!.*the last second).*has not written yet, often half a minute/] },
+  ],
+  ["min-replicas-to-write 2", { rights: ["bad", /NOREPLICAS/], replicas: ["bad", /^0; writes need 2/] }],
+])("of a server with %s it finds what that means for locks [B92] [B253]", async (settings, found) => {
+  const { server } = site;
+  const set = (line: string) => server.call("CONFIG", "SET", ...line.split(" "));
+  await set(settings);
+  onTestFinished(async () => void (await set(USUAL)));
+  const { code, by } = await examine(server.url);
+  for (const [what, [level, finding]] of Object.entries(found))
+    expect([what, by[what]]).toMatchObject([what, { level, finding: expect.stringMatching(finding) }]);
+  expect(code).toBe(Object.values(found).some(([level]) => /poor|bad/.test(level)) ? 1 : 0);
 });
 
-test.each([
-  ["everysec", /the last second/],
-  ["no", /has not written yet, often half a minute/],
-])("doctor tells what a crash forgets with appendfsync %s [B253]", async (fsync, text) => {
-  await using server = await startRedis({ args: ["--appendonly", "yes", "--appendfsync", fsync] });
-  const { level, finding } = (await examine(server.url)).by.persistence as Finding;
-  expect([level, finding]).toEqual(["note", expect.stringMatching(text)]);
-  expect(finding.includes("the last second")).toBe(fsync === "everysec");
-  const user = ["SETUSER", "noconfig", "on", ">pw", "~*", "&*", "+@all", "-config"];
-  await server.call("ACL", ...user);
-  const untold = (await examine(`redis://noconfig:pw@127.0.0.1:${server.port}`)).by.persistence;
-  expect(untold).toMatchObject({
-    level: "note",
-    finding: expect.stringMatching(/unknown: unless that is always/),
+test("a user without rights is told which it lacks, and what cannot be seen without CONFIG", async () => {
+  const { server } = site;
+  await server.call("CONFIG", "SET", "appendonly", "yes");
+  onTestFinished(async () => void (await server.call("CONFIG", "SET", ...USUAL.split(" "))));
+  await server.call("ACL", "SETUSER", "narrow", "on", ">pw", "~*", "&*", "+@all", "-zadd", "-config");
+  const { code, by } = await examine(`redis://narrow:pw@127.0.0.1:${server.port}`);
+  expect(code).toBe(1);
+  expect(by).toMatchObject({
+    rights: { level: "bad", finding: expect.stringContaining("zadd") },
+    "idle connections": { level: "note" },
+    persistence: { level: "note", finding: expect.stringMatching(/unknown: unless that is always/) },
   });
+});
+
+test("a replica is bad", async () => {
+  await using replica = await startRedis({ args: ["--replicaof", "127.0.0.1", String(site.server.port)] });
+  expect(await examine(replica.url)).toMatchObject({ code: 1, by: { replicas: { level: "bad" } } });
 });
 
 test.each([
@@ -126,129 +119,115 @@ test.each([
 );
 
 test("the user of the guide hears messages behind its prefix [B209]", async () => {
-  const server = await startRedis({ args: confinedUserArgs(false) });
-  stops.push(() => server.stop());
+  await using server = await startRedis({ args: confinedUserArgs(false) });
   await server.call("ACL", "SETUSER", "shop", "resetchannels", "&redisson_*{shop:*");
   const { by } = await examine(`redis://shop:secret@127.0.0.1:${server.port}`, "--prefix", "shop");
   expect(by).toMatchObject({ rights: { level: "good" }, messages: { level: "good" } });
 });
 
-test("a cluster, asked as one and as a lone server", async () => {
-  const cluster = await startCluster({ masters: 3 });
-  stops.push(() => cluster[Symbol.asyncDispose]());
-  const url = cluster.nodes[0]?.url as string;
-  expect(await examine(url, "--cluster")).toMatchObject({
-    code: 0,
-    by: { cluster: { level: "good", finding: "16384 slots served" }, messages: { level: "good" } },
-  });
-  expect((await examine(url)).by.cluster).toMatchObject({ level: "poor" });
-});
-
-test("one master of a cluster that is set differently is found, and named [B139]", async () => {
-  const cluster = await startCluster({ masters: 3 });
-  stops.push(() => cluster[Symbol.asyncDispose]());
+describe("on a cluster", async () => {
+  const cluster = await forFile(startCluster({ masters: 3 }));
   const [first, odd, last] = cluster.nodes as [RedisServer, RedisServer, RedisServer];
-  await odd.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
-  const { code, findings } = await examine(first.url, "--cluster");
-  expect(code).toBe(1);
-  const memory = findings.filter(({ what }) => what === "memory");
-  expect(memory.map(({ level }) => level).sort()).toEqual(["good", "poor"]);
-  const named = (level: string) => memory.find((each) => each.level === level)?.finding;
-  expect(named("poor")).toBe(`allkeys-lru, though there is no maxmemory yet (on ${odd.host}:${odd.port})`);
-  for (const { host, port } of [first, last]) expect(named("good")).toContain(`${host}:${port}`);
-  expect(findings.filter(({ what }) => what === "persistence")).toHaveLength(1);
-});
+  const ofCluster = (...args: string[]) => examine(first.url, "--cluster", ...args);
+  const on = ({ host, port }: RedisServer) => `${host}:${port}`;
 
-test("the rights of the user are tried on each master of a cluster, and the master that refuses is named [B247]", async () => {
-  const cluster = forTest(await startCluster({ masters: 3 }));
-  const [first] = cluster.nodes as [RedisServer];
-  const may = (node: RedisServer, ...rules: string[]) =>
-    node.call("ACL", "SETUSER", "app", "reset", "on", ">pw", "~*app*", "&*", "+@all", ...rules);
-  const examined = (...args: string[]) =>
-    examine(`redis://app:pw@${first.host}:${first.port}`, "--cluster", ...args);
-  await Promise.all(cluster.nodes.map((node) => may(node)));
-  expect(await examined("--prefix", "app")).toMatchObject({ code: 0, by: { rights: { level: "good" } } });
-  expect((await examined()).by.rights).toMatchObject({ finding: "rights are confined to some names" });
-  for (const node of cluster.nodes) {
-    await may(node, "-eval", "-evalsha");
-    const refused = new RegExp(`eval.*\\(on ${node.host}:${node.port}\\)$`);
-    for (const args of [["--prefix", "app"], []]) {
-      const { code, findings } = await examined(...args);
-      expect(code).toBe(1);
-      const told = findings.filter(({ what }) => what === "rights");
-      expect(told).toEqual([
-        expect.objectContaining({ level: "bad", finding: expect.stringMatching(refused) }),
-      ]);
+  test("a cluster that is well is good, and asked as a lone server it is poor", async () => {
+    expect(await ofCluster()).toMatchObject({
+      code: 0,
+      by: { cluster: { level: "good", finding: "16384 slots served" }, messages: { level: "good" } },
+    });
+    expect((await examine(first.url)).by.cluster).toMatchObject({ level: "poor" });
+  });
+
+  test("one master that is set differently or has no memory left is found, and named [B139]", async () => {
+    const memory = async () => {
+      const { code, findings } = await ofCluster();
+      const told = findings.filter(({ what }) => what === "memory");
+      const by = Object.fromEntries(told.map(({ level, finding }) => [level, finding]));
+      return { code, count: told.length, by, findings };
+    };
+    await odd.call("CONFIG", "SET", "maxmemory-policy", "allkeys-lru");
+    const { findings, ...evicting } = await memory();
+    expect(evicting).toMatchObject({
+      code: 1,
+      count: 2,
+      by: { poor: `allkeys-lru, though there is no maxmemory yet (on ${on(odd)})` },
+    });
+    for (const node of [first, last]) expect(evicting.by.good).toContain(on(node));
+    expect(findings.filter(({ what }) => what === "persistence")).toHaveLength(1);
+
+    await odd.call("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1");
+    const full = await memory();
+    expect([full.code, full.by.bad]).toEqual([1, expect.stringMatching(/^noeviction, \d+ bytes used of 1 /)]);
+    const bad = full.findings.filter(({ level }) => level === "bad");
+    expect(bad.map(({ what }) => what).sort()).toEqual(["memory", "rights"]);
+    for (const { finding } of bad) expect(finding).toMatch(new RegExp(`\\(on ${on(odd)}\\)$`));
+    await odd.call("CONFIG", "SET", "maxmemory", "0");
+  });
+
+  test("the rights of the user are tried on each master, and the master that refuses is named [B247]", async () => {
+    const may = (node: RedisServer, ...rules: string[]) =>
+      node.call("ACL", "SETUSER", "app", "reset", "on", ">pw", "~*app*", "&*", "+@all", ...rules);
+    const examined = (...args: string[]) => examine(`redis://app:pw@${on(first)}`, "--cluster", ...args);
+    await Promise.all(cluster.nodes.map((node) => may(node)));
+    expect(await examined("--prefix", "app")).toMatchObject({ code: 0, by: { rights: { level: "good" } } });
+    expect((await examined()).by.rights).toMatchObject({ finding: "rights are confined to some names" });
+    for (const node of cluster.nodes) {
+      await may(node, "-eval", "-evalsha");
+      for (const args of node === odd ? [["--prefix", "app"], []] : [["--prefix", "app"]]) {
+        const { code, findings } = await examined(...args);
+        expect(code).toBe(1);
+        expect(findings.filter(({ what }) => what === "rights")).toEqual([
+          expect.objectContaining({
+            level: "bad",
+            finding: expect.stringMatching(new RegExp(`eval.*\\(on ${on(node)}\\)$`)),
+          }),
+        ]);
+      }
+      await may(node);
     }
-    await may(node);
-  }
-  // All names of a prefix with braces are in one slot, so only the master of that slot is asked.
-  const one = await cluster.masterFor("{app}");
-  const [other] = cluster.nodes.filter((node) => node !== one) as [RedisServer];
-  await may(other, "-eval", "-evalsha");
-  expect((await examined("--prefix", "{app}")).by.rights).toMatchObject({ level: "good" });
+    // All names of a prefix with braces are in one slot, so only the master of that slot is asked.
+    const one = await cluster.masterFor("{app}");
+    const [other] = cluster.nodes.filter((node) => node !== one) as [RedisServer];
+    await may(other, "-eval", "-evalsha");
+    expect((await examined("--prefix", "{app}")).by.rights).toMatchObject({ level: "good" });
+  });
 });
 
-test("a master of a cluster that has no memory left is bad, and named", async () => {
-  const cluster = forTest(await startCluster({ masters: 3 }));
-  const [first, full] = cluster.nodes as [RedisServer, RedisServer];
-  await full.call("CONFIG", "SET", "maxmemory", "1");
-  const { code, findings } = await examine(first.url, "--cluster");
-  expect(code).toBe(1);
-  const named = new RegExp(`\\(on ${full.host}:${full.port}\\)$`);
-  for (const checked of ["memory", "rights"]) {
-    const ill = findings.filter(({ what, level }) => what === checked && level === "bad");
-    expect(ill).toEqual([expect.objectContaining({ finding: expect.stringMatching(named) })]);
-  }
-  expect(findings.find(({ what, level }) => what === "memory" && level === "bad")?.finding).toMatch(
-    /^noeviction, \d+ bytes used of 1 /,
-  );
-});
-
-test("a server that refuses to write is bad [B92]", async () => {
-  const refusing = await startRedis({ args: ["--min-replicas-to-write", "2"] });
-  stops.push(() => refusing.stop());
-  expect(await examine(refusing.url)).toMatchObject({
+test("where answers are late or missing, doctor tells what it cannot find out and looks at the rest [B207] [B248]", async () => {
+  const behind = async (delay: number, ...matcher: [Matcher?]) => {
+    const proxy = forTest(await startProxy(site.server));
+    proxy.delayReplies(delay, ...matcher);
+    return examine(`redis://127.0.0.1:${proxy.port}`);
+  };
+  const [noSubscribe, noZcard, slow] = await Promise.all([
+    behind(600_000, named("subscribe")),
+    behind(600_000, named("zcard")),
+    behind(300),
+  ]);
+  expect(noSubscribe).toMatchObject({
     code: 1,
-    by: { rights: { level: "bad" }, replicas: { level: "bad" } },
+    by: {
+      rights: { level: "bad", cure: expect.stringContaining("no usable answer") },
+      messages: { level: "poor", finding: "none arrived within 3 s" },
+      memory: { level: "good" },
+      "own keys": { level: "good" },
+    },
   });
-});
-
-test("a SUBSCRIBE without an answer: no messages, and the rest is looked at [B207]", async () => {
-  const proxy = forTest(await startProxy(site.server));
-  proxy.delayReplies(600_000, named("subscribe"));
-  const { code, by } = await examine(`redis://127.0.0.1:${proxy.port}`);
-  expect(code).toBe(1);
-  expect(by).toMatchObject({
-    rights: { level: "bad", cure: expect.stringContaining("no usable answer") },
-    messages: { level: "poor", finding: "none arrived within 3 s" },
-    memory: { level: "good" },
-    "own keys": { level: "good" },
-  });
-});
-
-test("a check that gets no answer says so [B207]", async () => {
-  const proxy = forTest(await startProxy(site.server));
-  proxy.delayReplies(600_000, named("zcard"));
-  const { by } = await examine(`redis://127.0.0.1:${proxy.port}`);
-  expect(by).toMatchObject({
+  expect(noZcard.by).toMatchObject({
     rights: { level: "good" },
     "own keys": { level: "note", finding: expect.stringMatching(/^no answer within \d+ s$/) },
   });
-});
-
-test("where each answer takes long, latency is poor, and the rights are found out all the same [B248]", async () => {
-  const proxy = forTest(await startProxy(site.server));
-  proxy.delayReplies(300);
-  const { code, by } = await examine(`redis://127.0.0.1:${proxy.port}`);
-  expect(code).toBe(1);
-  expect(by).toMatchObject({
-    rights: { level: "good" },
-    latency: { level: "poor" },
-    "own keys": { level: "good" },
-  });
   // Fewer than the twenty of a near server.
-  expect(by.latency?.finding).toMatch(/^\d{3,}\.\d ms, at most \d{3,}\.\d ms, of (\d|10)$/);
+  const finding = expect.stringMatching(/^\d{3,}\.\d ms, at most \d{3,}\.\d ms, of (\d|10)$/);
+  expect(slow).toMatchObject({
+    code: 1,
+    by: {
+      rights: { level: "good" },
+      latency: { level: "poor", finding },
+      "own keys": { level: "good" },
+    },
+  });
 });
 
 test("a connection that breaks at SUBSCRIBE is made anew, and nothing else goes to the terminal [B207]", async () => {

@@ -1,7 +1,10 @@
 /** What the tests of `inspect` and `list` share. */
-import type { LockClient, LockInfo } from "../../../src/index.js";
+import type { LockClient, LockClientOptions, LockInfo } from "../../../src/index.js";
+import { openVirtual, PLAIN, type VirtualPlace } from "../../support/place/index.js";
 
 type ListOptions = Parameters<LockClient["list"]>[0];
+
+export const ALL = { kinds: "all" } as const;
 
 /** Everything that `list` yields, in the order of the names. */
 export async function listed(client: LockClient, options?: ListOptions): Promise<LockInfo[]> {
@@ -12,4 +15,10 @@ export async function listed(client: LockClient, options?: ListOptions): Promise
 
 export async function namesOf(client: LockClient, options?: ListOptions): Promise<string[]> {
   return (await listed(client, options)).map(({ name }) => name);
+}
+
+/** A place with short words for what others do on its server, in lines as for redis-cli. */
+export function open(options?: LockClientOptions): VirtualPlace & { call(line: string): unknown } {
+  const place = openVirtual(PLAIN, options);
+  return Object.assign(place, { call: (line: string) => place.server.execute(line.split(" ")) });
 }

@@ -1,237 +1,153 @@
-/** `inspect`: what it reports of a lock, from the keys on the server. */
-import { describe, expect, test } from "vitest";
-import { failsSoon, manyAtOnce, Stage, useStage, watch } from "../../faults/harness.js";
-import { NEVER, Site } from "../../kinds/semaphores/helpers.js";
-import { until } from "../../support/index.js";
+/** `inspect`: what it reports of a name, from the keys on the server, in virtual time. */
+import { expect, test } from "vitest";
+import type { LockInfo } from "../../../src/index.js";
+import { watch } from "../../support/place/index.js";
+import { ALL, open } from "./helpers.js";
 
-manyAtOnce();
-const stage = await useStage("standalone");
+type Place = ReturnType<typeof open>;
 
-const THEIRS = "b0e5b1a2-0000-4000-8000-000000000000";
-/** Matches a TTL that was set to this value a short while ago. */
-const about = (ms: number): unknown => expect.toSatisfy((ttl) => ttl > ms - 10_000 && ttl <= ms);
+const THEIRS = "b0e5b1a2-0000-4000-8000-000000000000:37";
+/** What stands on the server, as far as it does not expire. */
+const lasting = ({ server }: Place) => server.names().map((key) => [key, server.ttl(key)]);
 
-const byCount = (a: { count: number }, b: { count: number }): number => a.count - b.count;
-
-describe.concurrent("inspect gives null of a name", () => {
-  const free: [string, (site: Site) => Promise<unknown>][] = [
-    ["that is free", async () => {}],
-    [
-      "of a lock that was given back",
-      async ({ name, client }) => (await client(0).getLock(name).lock()).unlock(),
-    ],
-    [
-      "of a fencing lock that was given back, whose counter stays",
-      async (site) => (await site.client(0).getFencedLock(site.name).lock()).unlock(),
-    ],
-    ["of a semaphore", (site) => site.semaphore().trySetPermits(3)],
-    ["of a latch", (site) => site.latch().trySetCount(3)],
-  ];
-
-  test.each(free)("%s", async (_, make) => {
-    await using site = await Site.of(stage);
-    await make({
-      ...site,
-      name: site.name,
-      redis: site.redis,
-      client: () => site.client(0),
-      semaphore: () => site.semaphore(),
-      latch: () => site.latch(),
-    } as unknown as Site);
-    const before = await site.lasting();
-    expect(await site.client(0).inspect(site.name)).toBeNull();
-    expect(await site.lasting()).toEqual(before);
-  });
-});
-
-test.concurrent.each<[string, (site: Site) => Promise<unknown>]>([
-  ["that holds a string", ({ redis, name }) => redis.set(name, "paid", "PX", 60_000)],
-  ["that holds a list", ({ redis, name }) => redis.rpush(name, "paid")],
-  ["that holds a set", ({ redis, name }) => redis.sadd(name, "paid")],
-  ["that holds a sorted set", ({ redis, name }) => redis.zadd(name, 1, "paid")],
-  ["that holds somebody's hash", ({ redis, name }) => redis.hset(name, { user: "ann", age: "7" })],
-  ["that holds a hash with a count but no owner", ({ redis, name }) => redis.hset(name, { hits: "1" })],
+test.each<[string, (place: Place) => unknown]>([
+  ["that is free", () => {}],
+  ["of a lock that was given back", async ({ client }) => (await client.getLock("a").lock()).unlock()],
   [
-    "that holds a hash with an owner but no count",
-    ({ redis, name }) => redis.hset(name, { [`${THEIRS}:7`]: "yes" }),
+    "of a fencing lock that was given back, whose counter stays",
+    async ({ client }) => (await client.getFencedLock("a").lock()).unlock(),
   ],
-  ["that holds a hash with the field mode alone", ({ redis, name }) => redis.hset(name, { mode: "dark" })],
-])("inspect refuses a name %s", async (_, make) => {
-  await using site = await Site.of(stage);
-  await make(site);
-  const before = await site.lasting();
-  await expect(site.client(0).inspect(site.name)).rejects.toMatchObject({
-    code: "WRONG_DATA",
-    lockName: site.name,
-  });
-  expect(await site.lasting()).toEqual(before);
+  ["of a semaphore", ({ client }) => client.getSemaphore("a").trySetPermits(3)],
+  ["of a latch", ({ client }) => client.getCountDownLatch("a").trySetCount(3)],
+  ["that another prefix has", async ({ with: by }) => by({ prefix: "b" }).client.getLock("a").lock()],
+])("inspect gives null of a name %s, and leaves it as it is [§1 inspect]", async (_, make) => {
+  const place = open();
+  await make(place);
+  const before = lasting(place);
+  expect(await place.rivals.inspect("a")).toBeNull();
+  expect(lasting(place)).toEqual(before);
 });
 
-describe.concurrent("inspect shows", () => {
-  test("a lock: its owner, how often it holds it, and how long", async () => {
-    await using site = await Site.of(stage, {}, {});
-    const lock = site.client(0).getLock(site.name);
-    await site.client(0).scope(async () => {
+test.each([
+  ["a string", "SET a paid"],
+  ["a list", "RPUSH a paid"],
+  ["a sorted set", "ZADD a 1 paid"],
+  ["somebody's hash", "HSET a user ann age 7"],
+  ["a hash with a count but no owner", "HSET a hits 1"],
+  ["a hash with an owner but no count", `HSET a ${THEIRS} yes`],
+  ["a hash with the field mode alone", "HSET a mode dark"],
+])("inspect refuses a name that holds %s", async (_, line) => {
+  const place = open();
+  place.call(line);
+  const before = lasting(place);
+  for (const options of [{}, ALL])
+    await expect(place.client.inspect("a", options)).rejects.toMatchObject({
+      code: "WRONG_DATA",
+      lockName: "a",
+    });
+  expect(lasting(place)).toEqual(before);
+});
+
+/** What `inspect` has to show, without what presence knows. */
+type Shown = Omit<Partial<LockInfo>, "holders"> & {
+  holders: { ownerId: string; count: number; ttl: number }[];
+};
+
+test.each<[string, (place: Place) => Promise<Shown> | Shown]>([
+  [
+    "a lock: its owner, how often it holds it, and how long",
+    async ({ client }) => {
+      const lock = client.getLock("a");
       const hold = await lock.lock({ lease: 60_000 });
-      await lock.lock({ lease: 60_000 });
-      const holder = { ownerId: hold.ownerId, count: 2, ttl: about(60_000) };
-      const info = await site.client(1).inspect(site.name);
-      expect(info).toMatchObject({
-        name: site.name,
-        kind: "lock",
-        holders: [holder],
-        waiters: [],
-        ttl: about(60_000),
-      });
-      await lock.unlock();
-      await lock.unlock();
-    });
-    expect(await site.client(1).inspect(site.name)).toBeNull();
-  });
-
-  test("a lock of Redisson's", async () => {
-    await using site = await Site.of(stage);
-    await site.redis.hset(site.name, `${THEIRS}:37`, 3);
-    await site.redis.pexpire(site.name, 60_000);
-    expect(await site.client(0).inspect(site.name)).toMatchObject({
-      name: site.name,
-      kind: "lock",
-      holders: [{ ownerId: `${THEIRS}:37`, count: 3, ttl: about(60_000) }],
-      waiters: [],
-      ttl: about(60_000),
-    });
-  });
-
-  test("a lock without end: ttl -1", async () => {
-    await using site = await Site.of(stage);
-    await site.redis.hset(site.name, `${THEIRS}:37`, 1);
-    expect(await site.client(0).inspect(site.name)).toMatchObject({ ttl: -1, holders: [{ ttl: -1 }] });
-  });
-
-  test("a fencing lock", async () => {
-    await using site = await Site.of(stage);
-    const hold = await site.client(0).getFencedLock(site.name).lock();
-    expect(await site.client(0).inspect(site.name)).toMatchObject({
-      name: site.name,
-      kind: "fenced",
-      holders: [{ ownerId: hold.ownerId, count: 1, ttl: about(30_000) }],
-      waiters: [],
-      ttl: about(30_000),
-    });
-    await hold.unlock();
-  });
-
-  test("a fair lock while it has a queue, with the waiters in their order", async () => {
-    await using site = await Site.of(stage, {}, {}, {});
-    const hold = await site.client(0).getFairLock(site.name).lock();
-    expect(await site.client(0).inspect(site.name)).toMatchObject({ kind: "lock", waiters: [] });
-    const controller = new AbortController();
-    const calls = [];
-    const queue = (): Promise<string[]> => site.redis.lrange(`redisson_lock_queue:{${site.name}}`, 0, -1);
-    for (const i of [1, 2, 1]) {
-      const length = calls.length;
-      calls.push(watch(site.client(i).getFairLock(site.name).lock({ signal: controller.signal })));
-      await until("it is queued", async () => (await queue()).length === length + 1);
-    }
-    const info = await site.client(0).inspect(site.name);
-    expect(info).toMatchObject({
-      name: site.name,
-      kind: "fair",
-      holders: [{ ownerId: hold.ownerId, count: 1, ttl: about(30_000) }],
-      waiters: await queue(),
-      ttl: about(30_000),
-    });
-    expect(info?.waiters).toHaveLength(3);
-    controller.abort("enough");
-    for (const call of calls) await failsSoon(call);
-    await hold.unlock();
-  });
-
-  test("the write side, by its owner's id", async () => {
-    await using site = await Site.of(stage);
-    const hold = await site.client(0).getReadWriteLock(site.name).writeLock().lock({ lease: 60_000 });
-    expect(hold.ownerId).not.toContain("write");
-    expect(await site.client(0).inspect(site.name)).toMatchObject({
-      name: site.name,
-      kind: "readwrite",
-      mode: "write",
-      holders: [{ ownerId: hold.ownerId, count: 1, ttl: about(60_000) }],
-      waiters: [],
-      ttl: about(60_000),
-    });
-    await hold.unlock();
-  });
-
-  test("the read side: each reader with its own count and time", async () => {
-    await using site = await Site.of(stage, {}, {});
-    const [one, two] = [0, 1].map((i) => site.client(i).getReadWriteLock(site.name).readLock());
-    const long = await one?.lock({ lease: 600_000 });
-    const short = await two?.lock({ lease: 60_000 });
-    const again = await two?.lock({ lease: 30_000, ...(short ? { owner: short } : {}) });
-    const info = await site.client(0).inspect(site.name);
-    expect(info).toMatchObject({
-      name: site.name,
-      kind: "readwrite",
-      mode: "read",
-      waiters: [],
-      ttl: about(600_000),
-    });
-    expect(info?.holders.map(({ ownerId, count, ttl }) => ({ ownerId, count, ttl })).sort(byCount)).toEqual([
-      { ownerId: long?.ownerId, count: 1, ttl: about(600_000) },
-      { ownerId: short?.ownerId, count: 2, ttl: about(60_000) },
-    ]);
-    for (const hold of [again, short, long]) await hold?.unlock();
-  });
-
-  test("a writer that reads too is one holder", async () => {
-    await using site = await Site.of(stage);
-    const lock = site.client(0).getReadWriteLock(site.name);
-    const write = await lock.writeLock().lock();
-    const read = await lock.readLock().lock({ owner: write });
-    const info = await site.client(0).inspect(site.name);
-    expect(info).toMatchObject({ kind: "readwrite", mode: "write" });
-    expect(new Set(info?.holders.map(({ ownerId }) => ownerId))).toEqual(new Set([write.ownerId]));
-    await write.unlock();
-    expect(await site.client(0).inspect(site.name)).toMatchObject({ mode: "read", holders: [{ count: 1 }] });
-    await read.unlock();
-    expect(await site.client(0).inspect(site.name)).toBeNull();
-  });
-
-  test("a reader of Redisson's that is dead is no holder", async () => {
-    await using site = await Site.of(stage);
-    const [dead, live] = [`${THEIRS}:1`, `${THEIRS}:2`];
-    await site.redis.hset(site.name, { mode: "read", [dead]: "1", [live]: "1" });
-    await site.redis.set(`{${site.name}}:${live}:rwlock_timeout:1`, "1", "PX", 60_000);
-    await site.redis.pexpire(site.name, 90_000);
-    const info = await site.client(0).inspect(site.name);
-    expect(info?.holders.filter(({ ttl }) => ttl > 0)).toMatchObject([
-      { ownerId: live, count: 1, ttl: about(60_000) },
-    ]);
-  });
-
-  test("names without the prefix", async () => {
-    await using site = await Site.of(stage, { prefix: "app" });
-    const hold = await site.client(0).getLock(site.name).lock();
-    expect(await site.client(0).inspect(site.name)).toMatchObject({ name: site.name, kind: "lock" });
-    expect(await site.client(0).inspect(`app:${site.name}`)).toBeNull();
-    await hold.unlock();
-  });
-
-  test("a name with braces", async () => {
-    await using site = await Site.of(stage);
-    const name = `{${site.name}}:rest`;
-    const hold = await site.client(0).getFencedLock(name).lock();
-    expect(await site.client(0).inspect(name)).toMatchObject({ name, kind: "fenced" });
-    await hold.unlock();
-  });
-});
-
-test("inspect without an answer is UNAVAILABLE", async () => {
-  await using own = await Stage.start(["standalone"]);
-  await using site = await Site.of(own, { commandTimeout: 2_000 });
-  own.server.pause();
-  const call = watch(site.client(0).inspect(site.name));
-  expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
-  own.server.resume();
-  expect(NEVER).toBeGreaterThan(call.took);
+      await lock.lock({ lease: 50_000, owner: hold });
+      return { kind: "lock", ttl: 60_000, holders: [{ ownerId: hold.ownerId, count: 2, ttl: 60_000 }] };
+    },
+  ],
+  [
+    "a lock of Redisson's",
+    ({ call }) => {
+      call(`HSET a ${THEIRS} 3`);
+      call("PEXPIRE a 60000");
+      return { kind: "lock", ttl: 60_000, holders: [{ ownerId: THEIRS, count: 3, ttl: 60_000 }] };
+    },
+  ],
+  [
+    "a lock without end by -1",
+    ({ call }) => {
+      call(`HSET a ${THEIRS} 1`);
+      return { kind: "lock", ttl: -1, holders: [{ ownerId: THEIRS, count: 1, ttl: -1 }] };
+    },
+  ],
+  [
+    "a fencing lock by its counter",
+    async ({ client }) => {
+      const { ownerId } = await client.getFencedLock("a").lock();
+      return { kind: "fenced", ttl: 30_000, holders: [{ ownerId, count: 1, ttl: 30_000 }] };
+    },
+  ],
+  [
+    "a fair lock with a queue as fair, with the waiters in their order",
+    async ({ client, call, party, settle }) => {
+      const { ownerId } = await client.getFairLock("a").lock();
+      const parties = [party(), party()];
+      for (const i of [0, 1, 0]) {
+        watch(parties[i]?.client.getFairLock("a").lock() as Promise<unknown>);
+        await settle();
+      }
+      const waiters = call("LRANGE redisson_lock_queue:{a} 0 -1") as string[];
+      const ids = [0, 1, 0].map((i) => expect.stringContaining(parties[i]?.client.id as string));
+      expect(waiters).toEqual(ids);
+      return { kind: "fair", waiters, ttl: 30_000, holders: [{ ownerId, count: 1, ttl: 30_000 }] };
+    },
+  ],
+  [
+    "the write side by the id of its owner, without what the hash adds to it",
+    async ({ client }) => {
+      const { ownerId } = await client.getReadWriteLock("a").writeLock().lock({ lease: 60_000 });
+      expect(ownerId).not.toContain("write");
+      const holders = [{ ownerId, count: 1, ttl: 60_000 }];
+      return { kind: "readwrite", mode: "write", ttl: 60_000, holders };
+    },
+  ],
+  [
+    "each reader with its own count and time",
+    async ({ client, rivals }) => {
+      const [long, short] = [client, rivals].map((each) => each.getReadWriteLock("a").readLock());
+      const one = await long?.lock({ lease: 600_000 });
+      const two = await short?.lock({ lease: 60_000 });
+      await short?.lock({ lease: 30_000, ...(two ? { owner: two } : {}) });
+      const holders = [
+        { ownerId: one?.ownerId ?? "", count: 1, ttl: 600_000 },
+        { ownerId: two?.ownerId ?? "", count: 2, ttl: 60_000 },
+      ];
+      return { kind: "readwrite", mode: "read", ttl: 600_000, holders };
+    },
+  ],
+  [
+    "a writer that reads too as one holder",
+    async ({ client }) => {
+      const lock = client.getReadWriteLock("a");
+      const write = await lock.writeLock().lock();
+      const { ownerId } = await lock.readLock().lock({ owner: write });
+      return { kind: "readwrite", mode: "write", holders: [{ ownerId, count: 2, ttl: 30_000 }] };
+    },
+  ],
+  [
+    "a reader that was the writer before in mode read",
+    async ({ client }) => {
+      const lock = client.getReadWriteLock("a");
+      const write = await lock.writeLock().lock();
+      const { ownerId } = await lock.readLock().lock({ owner: write });
+      await write.unlock();
+      return { kind: "readwrite", mode: "read", holders: [{ ownerId, count: 1, ttl: 30_000 }] };
+    },
+  ],
+])("inspect shows %s [§1 inspect]", async (_, make) => {
+  const place = open();
+  const expected = await make(place);
+  const holders = expected.holders.map((holder) => ({ ...holder, client: null, since: null }));
+  const byCount = (a: { count: number }, b: { count: number }) => a.count - b.count;
+  const info = await place.party().client.inspect("a");
+  info?.holders.sort(byCount);
+  expect(info).toEqual(expect.objectContaining({ name: "a", waiters: [], ...expected, holders }));
 });

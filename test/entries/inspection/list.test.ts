@@ -1,278 +1,217 @@
-/** `list`: all locks of a server or cluster, by SCAN, whatever else is there. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Hold, LockClient, type LockClientOptions } from "../../../src/index.js";
-import {
-  type CommandCounter,
-  countCommands,
-  named,
-  type RedisCluster,
-  type RedisServer,
-  startCluster,
-  startProxy,
-  startRedis,
-} from "../../support/index.js";
-import { listed, namesOf } from "./helpers.js";
+/** `list`: all locks of a server, by SCAN, whatever else is there; and numbers, where they are asked for. */
+import { expect, test } from "vitest";
+import { watch } from "../../support/place/index.js";
+import { ALL, listed, namesOf, open } from "./helpers.js";
 
-describe("a server", () => {
-  let server: RedisServer;
-  let redis: ReturnType<RedisServer["connect"]>;
-  let counter: CommandCounter;
-  const clients: LockClient[] = [];
-  const holds: Hold[] = [];
+const NO_LEASE = 922_337_203_685_477;
 
-  beforeAll(async () => {
-    server = await startRedis();
-    redis = server.connect();
-    counter = await countCommands(server);
-  });
-  afterAll(async () => {
-    counter?.stop();
-    await server?.stop();
-  });
-  beforeEach(() => redis.flushall());
-  afterEach(async () => {
-    for (const hold of holds.splice(0)) await hold.unlock();
-    await Promise.all(clients.splice(0).map((client) => client.close({ timeout: 0 })));
-  });
-
-  function connect(options: LockClientOptions = {}): LockClient {
-    const client = new LockClient(server.connect(), options);
-    clients.push(client);
-    return client;
-  }
-
-  async function take(client: LockClient, ...names: string[]): Promise<void> {
-    for (const name of names) holds.push(await client.getLock(name).lock());
-  }
-
-  test("gives what inspect gives, of each kind of lock, and of nothing else", async () => {
-    const client = connect();
-    const other = connect();
-    holds.push(
-      await client.getLock("a").lock(),
-      await client.getFencedLock("b").lock(),
-      await client.getFairLock("c").lock(),
-      await client.getReadWriteLock("d").writeLock().lock(),
-      await client.getReadWriteLock("e").readLock().lock(),
-      await other.getReadWriteLock("e").readLock().lock(),
-    );
-    await client.getSemaphore("semaphore").trySetPermits(3);
-    await client.getPermitExpirableSemaphore("permits").trySetPermits(3);
-    await client.getPermitExpirableSemaphore("permits").acquire({ lease: 60_000 });
-    await client.getCountDownLatch("latch").trySetCount(3);
-    await redis.hset("users", { ann: "7", mode: "dark" });
-    await redis.hset("counts", { hits: "1" });
-    await redis.set("text", "b0e5b1a2-0000-4000-8000-000000000000:17");
-    await redis.rpush("list", "a");
-    const found = await listed(client);
-    expect(found.map(({ name }) => name)).toEqual(["a", "b", "c", "d", "e"]);
-    for (const info of found) {
-      const alone = await client.inspect(info.name);
-      expect({ ...info, ttl: 0, holders: info.holders.map((holder) => ({ ...holder, ttl: 0 })) }).toEqual({
-        ...alone,
-        ttl: 0,
-        holders: alone?.holders.map((holder) => ({ ...holder, ttl: 0 })),
-      });
-      expect(info.ttl).toBeGreaterThan(20_000);
-    }
-    expect(found.map(({ kind }) => kind)).toEqual(["lock", "fenced", "lock", "readwrite", "readwrite"]);
-  });
-
-  test("with semaphores and latches it passes over what can be none of them [B44]", async () => {
-    const client = connect();
-    await client.getSemaphore("semaphore").trySetPermits(3);
-    await redis.set("number", "17");
-    await redis.zadd("{number}:timeout", 1, "a");
-    await redis.set("text", "hello");
-    await redis.set("fraction", "1.5");
-    await redis.set("beside", "5");
-    await redis.set("{beside}:timeout", "no permits");
-    await redis.hset("users", { ann: "7" });
-    expect(await namesOf(client, { kinds: "all" })).toEqual(["number", "semaphore"]);
-  });
-
-  test("shows numbers whose names begin as Redisson's keys and our own do [B93]", async () => {
-    const client = connect({ prefix: "holdfast_app" });
-    await client.getSemaphore("jobs").trySetPermits(3);
-    await connect().getSemaphore("redisson_jobs").trySetPermits(3);
-    expect(await namesOf(client, { kinds: "all" })).toEqual(["jobs"]);
-    expect(await namesOf(connect(), { kinds: "all" })).toEqual(["holdfast_app:jobs", "redisson_jobs"]);
-  });
-
-  test("shows who reads as readers alone, whatever kinds it gives [B57]", async () => {
-    const client = connect();
-    for (const name of ["doc", "{doc}:7"]) {
-      await client.scope(async () => {
-        const lock = client.getReadWriteLock(name).readLock();
-        holds.push(await lock.lock(), await lock.lock());
-      });
-    }
-    expect(await namesOf(client, { kinds: "all" })).toEqual(["doc", "{doc}:7"]);
-    expect(await namesOf(connect({ prefix: "{doc}" }), { kinds: "all" })).toEqual(["7"]);
-  });
-
-  test("gives nothing when there is nothing", async () => {
-    expect(await listed(connect())).toEqual([]);
-  });
-
-  test("gives each of many once, with any count", async () => {
-    const names = Array.from({ length: 500 }, (_, i) => `job-${i}`).sort();
-    await Promise.all(
-      names.map(async (name) => {
-        await redis.hset(name, "b0e5b1a2-0000-4000-8000-000000000000:1", 1);
-        await redis.pexpire(name, 60_000);
-      }),
-    );
-    const client = connect();
-    expect(await namesOf(client)).toEqual(names);
-    expect(await namesOf(client, { count: 1 })).toEqual(names);
-    expect(await namesOf(client, { count: 10_000 })).toEqual(names);
-  });
-
-  test("count is how many keys each SCAN looks at", async () => {
-    await redis.eval("for i = 1, 1000 do redis.call('SET', 'key:' .. i, i) end", 0);
-    const client = connect();
-    await client.ready();
-    await counter.reset();
-    await listed(client, { count: 100 });
-    await counter.settle();
-    const scans = counter.all().filter(([verb]) => verb === "SCAN");
-    expect(scans.length).toBeGreaterThanOrEqual(5);
-    expect(scans.length).toBeLessThanOrEqual(30);
-    for (const words of scans) expect(words.join(" ")).toMatch(/ COUNT 100\b/i);
-  });
-
-  test("match picks names by a glob pattern, of the names as users know them", async () => {
-    const client = connect();
-    await take(client, "job:1", "job:2", "task:1", "a[b]c", "jobless");
-    expect(await namesOf(client, { match: "job:*" })).toEqual(["job:1", "job:2"]);
-    expect(await namesOf(client, { match: "*:1" })).toEqual(["job:1", "task:1"]);
-    expect(await namesOf(client, { match: "job:?" })).toEqual(["job:1", "job:2"]);
-    expect(await namesOf(client, { match: "a\\[b\\]c" })).toEqual(["a[b]c"]);
-    expect(await namesOf(client, { match: "nothing*" })).toEqual([]);
-    expect(await namesOf(client, { match: "*" })).toHaveLength(5);
-  });
-
-  test("with a prefix: only its own, without the prefix", async () => {
-    const [mine, theirs, bare] = [connect({ prefix: "app" }), connect({ prefix: "app2" }), connect()];
-    await take(mine, "job:1", "x");
-    await take(theirs, "job:2");
-    await take(bare, "job:3");
-    expect(await namesOf(mine)).toEqual(["job:1", "x"]);
-    expect(await namesOf(mine, { match: "job:*" })).toEqual(["job:1"]);
-    expect(await namesOf(theirs)).toEqual(["job:2"]);
-    expect(await namesOf(bare)).toEqual(["app2:job:2", "app:job:1", "app:x", "job:3"]);
-  });
-
-  test.each(["a*b", "[ab]", "what?", "back\\slash", "{tag}", "^a", "ü"])(
-    "a prefix is no pattern: %s",
-    async (prefix) => {
-      const mine = connect({ prefix });
-      await take(mine, "job:1", "job:2");
-      await take(connect(), "axb:job:9", "a:job:9", "whatx:job:9", "backslash:job:9", "b:job:9");
-      expect(await namesOf(mine)).toEqual(["job:1", "job:2"]);
-      expect(await namesOf(mine, { match: "*1" })).toEqual(["job:1"]);
-    },
-  );
-
-  test("never sends KEYS, and ends its iteration when the user does", async () => {
-    const client = connect();
-    await redis.eval("for i = 1, 5000 do redis.call('SET', 'key:' .. i, i) end", 0);
-    await take(client, ...Array.from({ length: 20 }, (_, i) => `job-${i}`));
-    await counter.reset();
-    await listed(client);
-    await counter.settle();
-    const verbs = new Set(counter.all().map(([verb]) => verb));
-    expect(verbs).not.toContain("KEYS");
-    expect(verbs).toContain("SCAN");
-    await counter.reset();
-    for await (const _ of client.list({ count: 1 })) break;
-    await counter.settle();
-    expect(counter.of("SCAN")).toBeLessThan(5_000);
-    const later = counter.all().length;
-    await redis.ping();
-    await counter.settle();
-    expect(counter.all().length).toBeLessThanOrEqual(later + 1);
-  });
-
-  test("several lists go side by side", async () => {
-    const client = connect();
-    await take(client, "a", "b", "c");
-    const all = await Promise.all(Array.from({ length: 5 }, () => namesOf(client, { count: 1 })));
-    expect(all).toEqual(all.map(() => ["a", "b", "c"]));
-  });
-
-  test("a lock that is given back meanwhile is left out, or shown as it was", async () => {
-    const client = connect();
-    const names = Array.from({ length: 100 }, (_, i) => `job-${i}`);
-    await take(client, ...names);
-    const seen: string[] = [];
-    for await (const { name, holders } of client.list({ count: 1 })) {
-      expect(holders).toHaveLength(1);
-      seen.push(name);
-      await holds.pop()?.unlock();
-    }
-    expect(new Set(seen).size).toBe(seen.length);
-    expect(seen.length).toBeGreaterThanOrEqual(50);
-  });
-
-  test("without an answer: UNAVAILABLE", async () => {
-    await using proxy = await startProxy(server);
-    const client = new LockClient(proxy.connect(), { commandTimeout: 2_000 });
-    clients.push(client);
-    await client.ready();
-    proxy.blackhole();
-    await expect(listed(client)).rejects.toMatchObject({ code: "UNAVAILABLE" });
-    proxy.restore();
-  });
-
-  test("a reply that is lost costs no lock its place", async () => {
-    await using proxy = await startProxy(server);
-    const client = new LockClient(proxy.connect());
-    clients.push(client);
-    await client.ready();
-    await take(connect(), "a", "b", "c");
-    const fault = proxy.cutReplyOf(named("SCAN"));
-    expect(await namesOf(client)).toEqual(["a", "b", "c"]);
-    await fault.done;
-  });
+test("list gives what inspect gives, of each kind of lock, and of nothing else [§1 list]", async () => {
+  const { client, rivals, call } = open();
+  expect(await listed(client)).toEqual([]);
+  await client.getLock("a").lock();
+  await client.getFencedLock("b").lock();
+  await client.getFairLock("c").lock();
+  await client.getReadWriteLock("d").writeLock().lock();
+  for (const each of [client, rivals]) await each.getReadWriteLock("e").readLock().lock();
+  await client.getSemaphore("semaphore").trySetPermits(3);
+  await client.getPermitExpirableSemaphore("permits").trySetPermits(3);
+  await client.getPermitExpirableSemaphore("permits").acquire({ lease: 60_000 });
+  await client.getCountDownLatch("latch").trySetCount(3);
+  call("HSET users ann 7 mode dark");
+  call("HSET counts hits 1");
+  call("SET text b0e5b1a2-0000-4000-8000-000000000000:17");
+  call("RPUSH list a");
+  const found = await listed(client);
+  expect(found.map(({ name, kind }) => `${name} ${kind}`)).toEqual([
+    "a lock",
+    "b fenced",
+    "c lock",
+    "d readwrite",
+    "e readwrite",
+  ]);
+  for (const info of found) expect(info).toEqual(await client.inspect(info.name));
 });
 
-describe("a cluster", () => {
-  let cluster: RedisCluster;
+test("list with kinds all passes over what can be no lock and no number [§8 kinds-all] [B44]", async () => {
+  const { client, call } = open();
+  await client.getSemaphore("semaphore").trySetPermits(3);
+  const lines = [
+    ["SET number 17", "ZADD {number}:timeout 1 a", "SET text hello", "SET fraction 1.5"],
+    ["SET beside 5", "SET {beside}:timeout nothing", "HSET users ann 7"],
+  ];
+  for (const line of lines.flat()) call(line);
+  expect(await namesOf(client, ALL)).toEqual(["number", "semaphore"]);
+});
 
-  beforeAll(async () => {
-    cluster = await startCluster({ masters: 3, replicas: 1 });
-  });
-  afterAll(() => cluster?.stop());
+test("list shows numbers whose names begin as Redisson's keys and our own do [B93]", async () => {
+  const { client, with: by } = open();
+  const mine = by({ prefix: "holdfast_app" }).client;
+  await mine.getSemaphore("jobs").trySetPermits(3);
+  await client.getSemaphore("redisson_jobs").trySetPermits(3);
+  expect(await namesOf(mine, ALL)).toEqual(["jobs"]);
+  expect(await namesOf(client, ALL)).toEqual(["holdfast_app:jobs", "redisson_jobs"]);
+});
 
-  test("the locks of every master, each once", async () => {
-    await using client = new LockClient(cluster.connect());
-    const names = Array.from({ length: 30 }, (_, i) => `job-${i}`).sort();
-    const masters = new Set(
-      await Promise.all(names.map(async (name) => (await cluster.masterFor(name)).port)),
-    );
-    expect(masters.size).toBe(3);
-    const holds = await Promise.all(names.map((name) => client.getLock(name).lock()));
-    expect(await namesOf(client)).toEqual(names);
-    expect(await namesOf(client, { match: "job-1*", count: 5 })).toEqual(
-      names.filter((name) => name.startsWith("job-1")),
-    );
-    for (const hold of holds) await hold.unlock();
-    expect(await namesOf(client)).toEqual([]);
-  });
+test("list shows who reads as readers alone, whatever kinds it gives [B57]", async () => {
+  const { client, with: by } = open();
+  for (const name of ["doc", "{doc}:7"]) {
+    const lock = client.getReadWriteLock(name).readLock();
+    await lock.lock({ owner: await lock.lock() });
+  }
+  expect(await namesOf(client, ALL)).toEqual(["doc", "{doc}:7"]);
+  expect(await namesOf(by({ prefix: "{doc}" }).client, ALL)).toEqual(["7"]);
+});
 
-  test("a lock of each kind, inspected where it is", async () => {
-    await using client = new LockClient(cluster.connect(), { prefix: "app" });
-    const holds = [
-      await client.getFencedLock("{tag}:fenced").lock(),
-      await client.getReadWriteLock("both").readLock().lock(),
-    ];
-    expect((await listed(client)).map(({ name, kind }) => [name, kind])).toEqual([
-      ["both", "readwrite"],
-      ["{tag}:fenced", "fenced"],
-    ]);
-    expect(await client.inspect("{tag}:fenced")).toMatchObject({ kind: "fenced" });
-    for (const hold of holds) await hold.unlock();
-  });
+test("match picks names by a glob pattern, as users know them", async () => {
+  const { client } = open();
+  for (const name of ["job:1", "job:2", "task:1", "a[b]c", "jobless"]) await client.getLock(name).lock();
+  expect(await namesOf(client, { match: "job:*" })).toEqual(["job:1", "job:2"]);
+  expect(await namesOf(client, { match: "*:1" })).toEqual(["job:1", "task:1"]);
+  expect(await namesOf(client, { match: "job:?" })).toEqual(["job:1", "job:2"]);
+  expect(await namesOf(client, { match: "a\\[b\\]c" })).toEqual(["a[b]c"]);
+  expect(await namesOf(client, { match: "nothing*" })).toEqual([]);
+  expect(await namesOf(client, { match: "*" })).toHaveLength(5);
+});
+
+test("a client with a prefix lists only its own, without the prefix", async () => {
+  const { client, with: by } = open();
+  const [mine, theirs] = [by({ prefix: "app" }).client, by({ prefix: "app2" }).client];
+  for (const name of ["job:1", "x"]) await mine.getLock(name).lock();
+  await theirs.getLock("job:2").lock();
+  await client.getLock("job:3").lock();
+  expect(await namesOf(mine)).toEqual(["job:1", "x"]);
+  expect(await mine.inspect("job:1")).toMatchObject({ name: "job:1" });
+  expect(await namesOf(mine, { match: "job:*" })).toEqual(["job:1"]);
+  expect(await namesOf(theirs)).toEqual(["job:2"]);
+  expect(await namesOf(client)).toEqual(["app2:job:2", "app:job:1", "app:x", "job:3"]);
+});
+
+test.each(["a*b", "[ab]", "what?", "back\\slash", "{tag}", "^a", "ü"])(
+  "a prefix is no pattern: %s",
+  async (prefix) => {
+    const { client, with: by } = open();
+    const mine = by({ prefix }).client;
+    for (const name of ["job:1", "job:2"]) await mine.getLock(name).lock();
+    for (const name of ["axb", "a", "whatx", "backslash", "b"]) await client.getLock(`${name}:job:9`).lock();
+    expect(await namesOf(mine)).toEqual(["job:1", "job:2"]);
+    expect(await namesOf(mine, { match: "*1" })).toEqual(["job:1"]);
+  },
+);
+
+test("list asks by SCAN of so many keys as count says, and no further than the user goes", async () => {
+  const { client, server, call } = open();
+  for (const name of ["a", "b", "c"]) await client.getLock(name).lock();
+  for (let i = 0; i < 1_000; i++) call(`SET key:${i} ${i}`);
+  const sent = async (work: Promise<unknown>) => {
+    server.ran.splice(0);
+    await work;
+    return server.ran.map(({ name, args }) => (name === "SCAN" ? `SCAN ${args.slice(1).join(" ")}` : name));
+  };
+  const scans = await sent(listed(client, { count: 100 }));
+  expect(scans.filter((name) => name.startsWith("SCAN")).length).toBe(11);
+  for (const name of scans) expect(name).toMatch(/^SCAN .*COUNT 100\b|^lock\/inspect$|^HGETALL$|^Z/i);
+  const one = async () => {
+    for await (const _ of client.list({ count: 1 })) break;
+  };
+  expect((await sent(one())).length).toBeLessThan(10);
+  expect(await sent(Promise.resolve())).toEqual([]);
+});
+
+test("a lock that SCAN names more than once is listed once", async () => {
+  const { client, server } = open();
+  await client.getLock("a").lock();
+  const pages = [
+    ["7", ["a", "a"]],
+    ["0", ["a"]],
+  ] as const;
+  let asked = 0;
+  server.instead = ({ name }) => (name === "SCAN" ? (pages[asked++] as never) : undefined);
+  expect(await namesOf(client)).toEqual(["a"]);
+  expect(asked).toBe(2);
+});
+
+test("a lock that is given back while others are listed is left out, or shown as it was", async () => {
+  const { client } = open();
+  const locks = Array.from({ length: 100 }, (_, i) => client.getLock(`job-${i}`));
+  const holds = await Promise.all(locks.map((lock) => lock.lock()));
+  const seen: string[] = [];
+  for await (const { name, holders } of client.list({ count: 1 })) {
+    expect(holders).toHaveLength(1);
+    seen.push(name);
+    await holds.pop()?.unlock();
+  }
+  expect(new Set(seen).size).toBe(seen.length);
+  expect(seen.length).toBeGreaterThanOrEqual(50);
+});
+
+test("inspect and list without an answer are UNAVAILABLE; a reply that was lost costs no lock its place", async () => {
+  const { a, client, rivals, pass } = open();
+  for (const name of ["a", "b", "c"]) await rivals.getLock(name).lock();
+  await client.ready();
+  a.keep("requests");
+  const silent = [watch(client.inspect("a")), watch(listed(client))];
+  await pass(3_000);
+  for (const { promise } of silent) await expect(promise).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  await a.letGo();
+  a.keep("replies");
+  const names = watch(namesOf(client));
+  await pass(0);
+  expect(a.onTheirWay).toBeGreaterThan(0);
+  await a.reconnect();
+  expect(await names.promise).toEqual(["a", "b", "c"]);
+});
+
+test("permits whose leases have ended count as free, and are left as they are [B101]", async () => {
+  const { client, server, call, settle } = open();
+  const permits = client.getPermitExpirableSemaphore("p");
+  await permits.trySetPermits(5);
+  await settle();
+  call("DECRBY p 4");
+  const now = server.clock.wall();
+  for (const [i, at] of [now - 60_000, now - 1, now + 60_000, NO_LEASE].entries())
+    call(`ZADD {p}:timeout ${at} ${i}`);
+  const lasting = () => [call("GET p"), call("ZRANGE {p}:timeout 0 -1 WITHSCORES"), server.names()];
+  const before = lasting();
+  const shown = { name: "p", kind: "permits", permits: 3, limit: 5 };
+  expect(await client.inspect("p", ALL)).toMatchObject(shown);
+  expect(await listed(client, ALL)).toMatchObject([shown]);
+  expect(lasting()).toEqual(before);
+  expect(await permits.availablePermits()).toBe(3);
+  expect(await permits.getPermits()).toBe(5);
+});
+
+test("permits of others that have all lapsed are permits all the same", async () => {
+  const { client, server, call } = open();
+  call("SET p 0");
+  call(`ZADD {p}:timeout ${server.clock.wall() - 1} 1`);
+  expect(await client.inspect("p", ALL)).toMatchObject({ kind: "permits", permits: 1, limit: 1 });
+});
+
+test("numbers are shown as what this client or another that is told of uses them as [§8 kinds-all]", async () => {
+  const { client, rivals, pass } = open({ prefix: "kinds", presence: true });
+  await client.getSemaphore("s").trySetPermits(3);
+  const permits = client.getPermitExpirableSemaphore("p");
+  await permits.trySetPermits(2);
+  await permits.acquire();
+  const latch = client.getCountDownLatch("l");
+  await latch.trySetCount(4);
+  await client.getLock("k").lock();
+  for (const name of ["s", "p", "l"]) expect(await client.inspect(name)).toBeNull();
+  expect(await client.inspect("none", ALL)).toBeNull();
+  expect(await client.inspect("s", ALL)).toMatchObject({ kind: "semaphore", permits: 3, waiting: [] });
+  expect(await client.inspect("p", ALL)).toMatchObject({ kind: "permits", permits: 1, limit: 2 });
+  const shown = { name: "l", holders: [], waiters: [], waiting: [], ttl: -1, count: 4 };
+  expect(await client.inspect("l", ALL)).toEqual({ ...shown, kind: "latch" });
+  // A client that has not used the latch takes the number for a semaphore.
+  expect(await rivals.inspect("l", ALL)).toEqual({ ...shown, kind: "semaphore", permits: 4 });
+  const waiter = watch(latch.await());
+  await pass(2_000);
+  const waiting = [
+    { client: expect.objectContaining({ id: client.id }), since: expect.any(Date), holds: [] },
+  ];
+  expect(await rivals.inspect("l", ALL)).toEqual({ ...shown, kind: "latch", waiting });
+  expect(await namesOf(client)).toEqual(["k"]);
+  expect(await namesOf(client, ALL)).toEqual(["k", "l", "p", "s"]);
+  for (let i = 0; i < 4; i++) await latch.countDown();
+  expect(await waiter.promise).toBe(true);
 });

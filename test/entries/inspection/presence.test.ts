@@ -1,84 +1,64 @@
-/** Contract section 8: the presence that clients publish, and what others see of it. */
+/** Contract section 8: the presence that clients publish, and what others see of it, in virtual time. */
 import { hostname } from "node:os";
-import { Redis } from "ioredis";
-import { Redis as Redis5 } from "ioredis5";
-import { describe, expect, test } from "vitest";
-import { systemClock } from "../../../src/base/clock.js";
-import { INTERNALS } from "../../../src/client-options.js";
-import { LockClient, type LockClientOptions, type LockInfo, MultiLock } from "../../../src/index.js";
-import { failure, untilWaiting } from "../../contract/helpers.js";
-import { bundledWorker } from "../../faults/build-worker.js";
-import {
-  countCommands,
-  forFile,
-  forTest,
-  startCluster,
-  startRedis,
-  startWorker,
-  until,
-} from "../../support/index.js";
+import { expect, test } from "vitest";
+import { ReplyError } from "../../../src/entries/testing/reply.js";
+import { type LockClient, type LockClientOptions, MultiLock } from "../../../src/index.js";
+import { failure, watch } from "../../support/place/index.js";
+import { listed, open } from "./helpers.js";
 
-/** The watchdog's time-out; a round is a third of it. */
-const QUICK = 4_500;
-
-const server = await forFile(startRedis());
-
-const bundle = bundledWorker("../entries/inspection/presence-worker.ts");
+/** The watchdog's time-out, and the round, a third of it. */
+const TIMEOUT = 6_000;
+const ROUND = 2_000;
+/** Milliseconds after which what lasts is told. */
+const TOLD = ROUND + 1_000;
+const HERE = { host: hostname(), pid: process.pid };
 
 const keyOf = ({ id }: LockClient) => `holdfast_client:${id}`;
+const isTelling = (name: string): boolean => name.startsWith("client/");
+const present = (options: LockClientOptions = {}) =>
+  open({ presence: true, watchdogTimeout: TIMEOUT, ...options });
 
-describe.each([5, 6])("ioredis %s", (version) => {
-  const connect = () => forTest(version === 5 ? new Redis5(server.port) : new Redis(server.port));
-
-  test("a hold and a wait are seen from elsewhere, with label, host, pid and since", async () => {
-    await using mine = new LockClient(connect(), { label: "orders-1", watchdogTimeout: QUICK });
-    await using theirs = new LockClient(connect(), { watchdogTimeout: QUICK });
-    await using looking = new LockClient(connect(), { presence: false });
-    const name = `seen-${version}`;
-    const begun = Date.now();
-    const hold = await mine.getLock(name).lock();
-    const other = await theirs.getLock(`${name}-other`).lock();
-    const waiter = await untilWaiting(theirs, () => theirs.getLock(name).lock({ owner: other }));
-    const info = await until("both are told", async () => {
-      const seen = await looking.inspect(name);
-      return seen?.holders[0]?.since && seen.waiting.length > 0 ? seen : undefined;
-    });
-    const process = { host: hostname(), pid: globalThis.process.pid };
-    expect(info?.holders).toMatchObject([
-      { ownerId: hold.ownerId, client: { id: mine.id, label: "orders-1", ...process } },
-    ]);
-    const label = `${process.host}:${process.pid}`;
-    expect(theirs.label).toBe(label);
-    expect(info?.waiting).toMatchObject([
-      { client: { id: theirs.id, label, ...process }, holds: [`${name}-other`] },
-    ]);
-    for (const since of [info?.holders[0]?.since, info?.waiting[0]?.since]) {
-      expect((since as Date).getTime()).toBeGreaterThanOrEqual(begun - 5);
-      expect((since as Date).getTime()).toBeLessThanOrEqual(Date.now());
-    }
-    const listed: LockInfo[] = [];
-    for await (const each of looking.list({ match: `${name}*` })) listed.push(each);
-    expect(listed.map((each) => each.holders[0]?.client?.id).sort()).toEqual([mine.id, theirs.id].sort());
-    await hold.unlock();
-    await (await waiter.done).unlock();
-    await other.unlock();
-    await until("nothing is told any more", async () => (await server.call("EXISTS", keyOf(mine))) === 0);
-  });
+test("a hold and a wait are seen from elsewhere, with label, host, pid and since [§8 holder-client]", async () => {
+  const { rivals, server, pass, party, with: by } = present();
+  const mine = by({ label: "orders-1" }).client;
+  const looking = party({ presence: false }).client;
+  const begun = server.clock.wall();
+  const hold = await mine.getLock("a").lock();
+  const other = await rivals.getLock("a-other").lock();
+  await pass(500);
+  const waiter = watch(rivals.getLock("a").lock({ owner: other }));
+  await pass(TOLD);
+  const info = await looking.inspect("a");
+  const client = { id: mine.id, label: "orders-1", ...HERE };
+  expect(info?.holders).toMatchObject([{ ownerId: hold.ownerId, client, since: new Date(begun) }]);
+  const label = `${HERE.host}:${HERE.pid}`;
+  expect([rivals.label, mine.label]).toEqual([label, "orders-1"]);
+  expect(info?.waiting).toEqual([
+    expect.objectContaining({
+      client: { id: rivals.id, label, ...HERE },
+      since: new Date(begun + 500),
+      holds: ["a-other"],
+    }),
+  ]);
+  const clients = (await listed(looking)).map(({ holders }) => holders[0]?.client?.id);
+  expect(clients).toEqual([mine.id, rivals.id]);
+  await hold.unlock();
+  await (await waiter.promise).unlock();
+  await other.unlock();
+  await pass(ROUND);
+  expect(server.names().filter((name) => name.startsWith("holdfast_client:"))).toEqual([]);
 });
 
 test("a call that waits holds what it is made inside of, by whatever owner [B100]", async () => {
-  await using mine = new LockClient(server.connect());
-  await using theirs = new LockClient(server.connect(), { watchdogTimeout: QUICK });
-  const [outer, own, wanted] = ["outer", "own", "wanted"].map((name) => theirs.getLock(name));
-  const group = new MultiLock(theirs.getLock("of a group"), theirs.getLock("of a group too"));
-  const hold = await mine.getLock("wanted").lock();
+  const { client, rivals, pass } = present();
+  const [outer, own, wanted] = ["outer", "own", "wanted"].map((name) => rivals.getLock(name));
+  const group = new MultiLock(rivals.getLock("of a group"), rivals.getLock("of a group too"));
+  const hold = await client.getLock("wanted").lock();
   const inner = () => wanted?.run(() => undefined);
   const outside = inner();
-  const inside = outer?.run(() => theirs.scope(() => own?.run(() => group.run(inner))));
-  const waiting = await until("both are told", async () => {
-    const info = await mine.inspect("wanted");
-    return info?.waiting.length === 2 ? info.waiting : undefined;
-  });
+  const inside = outer?.run(() => rivals.scope(() => own?.run(() => group.run(inner))));
+  await pass(TOLD);
+  const { waiting } = (await client.inspect("wanted")) ?? {};
   expect(waiting?.map(({ holds }) => [...holds].sort())).toEqual([
     [],
     ["of a group", "of a group too", "outer", "own"],
@@ -87,252 +67,179 @@ test("a call that waits holds what it is made inside of, by whatever owner [B100
   await Promise.all([outside, inside]);
 });
 
-test("short holds tell nothing, an idle client sends nothing, and close takes back what was told", async () => {
-  const counter = await countCommands(server);
-  const client = new LockClient(server.connect(), { watchdogTimeout: QUICK });
-  const silent = new LockClient(server.connect(), { watchdogTimeout: QUICK, presence: false });
-  for (let i = 0; i < 50; i++) await client.getLock("short").run(() => undefined);
-  expect(await server.call("EXISTS", keyOf(client))).toBe(0);
-  await counter.reset();
-  const [hold, quiet] = [await client.getLock("kept").lock(), await silent.getLock("quiet").lock()];
-  await until("it is told", async () => (await server.call("EXISTS", keyOf(client))) === 1);
-  const ttl = Number(await server.call("PTTL", keyOf(client)));
-  expect(ttl).toBeGreaterThan(0);
-  expect(ttl).toBeLessThanOrEqual(Math.ceil((2 * QUICK) / 3));
-  expect(Number(await server.call("PTTL", "holdfast_clients"))).toBeGreaterThan(0);
-  expect(await server.call("EXISTS", keyOf(silent))).toBe(0);
-  const fields = (await server.call("HGETALL", keyOf(client))) as string[];
-  expect(fields.join(" ").length).toBeLessThan(400);
-  expect(fields).toContain(`${hostname()}:${process.pid}`);
-  await client.close({ timeout: 0 });
-  expect(await server.call("EXISTS", keyOf(client))).toBe(0);
-  expect(await server.call("ZSCORE", "holdfast_clients", client.id)).toBeNull();
-  expect(hold.isHeld).toBe(false);
-  await quiet.unlock();
-  await silent.close();
-  counter.stop();
-});
-
-test("what refused writes keep from being taken back is taken back after that, long before it expires [B220]", async () => {
-  const start = Date.now();
-  const wall = () => start + 50 * (Date.now() - start);
-  const clock = {
-    mono: () => 50 * systemClock.mono(),
-    wall,
-    after: (ms: number, callback: () => void) => systemClock.after(ms / 50, callback),
-  };
-  await using own = await startRedis();
-  const options = { watchdogTimeout: 300_000, commandTimeout: 100_000, [INTERNALS]: { clock } };
-  const client = new LockClient(own.connect(), options as LockClientOptions);
-  const isTold = async () => (await own.call("EXISTS", keyOf(client))) === 1;
-  const refusals = async () => {
-    const info = String(await own.call("INFO", "errorstats"));
-    return Number(/errorstat_NOREPLICAS:count=(\d+)/.exec(info)?.[1] ?? 0);
-  };
-  const hold = await client.getLock("told").lock({ lease: 3_600_000 });
-  await until("it is told", isTold);
-  await hold.unlock();
-  await own.call("CONFIG", "SET", "min-replicas-to-write", "1");
-  await until("it is refused to take that back", async () => (await refusals()) > 0);
-  // Nobody hears that the client gives it up for now.
-  await new Promise<void>((resolve) => clock.after(1.5 * options.commandTimeout, resolve));
-  expect(await isTold()).toBe(true);
-  await own.call("CONFIG", "SET", "min-replicas-to-write", "0");
-  await until("it is taken back", async () => !(await isTold()));
-  await client.close();
-});
-
-test("a process that dies is gone within two rounds", async () => {
-  await using worker = await startWorker(bundle());
-  const id = await worker.request<string>("hold", [server.url, "dead", 900]);
-  const key = `holdfast_client:${id}`;
-  await until("it is told", async () => (await server.call("EXISTS", key)) === 1);
-  await worker.kill();
-  await until("it is forgotten", async () => (await server.call("EXISTS", key)) === 0);
-});
-
-test("a user who may not write the key: off, told once, and locks are as ever", async () => {
-  await server.call(
-    "ACL",
-    "SETUSER",
-    "narrow",
-    "on",
-    ">narrow",
-    "+@all",
-    "allchannels",
-    "~narrow*",
-    "~*{narrow*",
-  );
-  const redis = server.connect({ username: "narrow", password: "narrow" });
-  const client = new LockClient(redis, { watchdogTimeout: 3_600 });
-  const errors: unknown[] = [];
-  client.on("error", (event) => errors.push(event));
-  const hold = await client.getLock("narrow").lock();
-  await until("it is told", () => errors.length > 0);
-  await until("renewed", () => client.stats().renewals >= 3);
-  expect(errors).toMatchObject([{ cause: { code: "UNSUPPORTED" } }]);
-  expect(await client.inspect("narrow")).toMatchObject({
-    holders: [{ client: { id: client.id } }],
-    waiting: [],
-  });
-  await hold.unlock();
-  await client.close();
-});
-
-test("what is no presence disturbs nobody who looks [B79]", async () => {
-  await using client = new LockClient(server.connect());
-  const hold = await client.getLock("looked-at").lock();
-  const ids = ["a", "b", "c", "d"];
-  for (const id of ids) await server.call("ZADD", "holdfast_clients", "9e15", id);
-  await server.call("SET", "holdfast_client:a", "text");
-  await server.call("HSET", "holdfast_client:b", "label", "b", "host", "h", "pid", "x");
-  await server.call(
-    "HSET",
-    "holdfast_client:c",
-    "label",
-    "c",
-    "host",
-    "h",
-    "pid",
-    "1",
-    "holds",
-    "{",
-    "waits",
-    "[1,[2]]",
-  );
-  // 1e300 is no time that a clock shows.
-  const timeless = JSON.stringify([["looked-at", "lock", 0, 1e300, 0]]);
-  await server.call(
-    "HSET",
-    "holdfast_client:d",
-    "label",
-    "d",
-    "host",
-    "h",
-    "pid",
-    "1",
-    "holds",
-    "[]",
-    "waits",
-    timeless,
-  );
-  expect(await client.inspect("looked-at")).toMatchObject({
-    holders: [{ ownerId: hold.ownerId }],
-    waiting: [],
-  });
-  await server.call("DEL", "holdfast_clients", ...ids.map((id) => `holdfast_client:${id}`));
-  await hold.unlock();
-});
-
-test("WAIT_TIMEOUT names the holder as far as it is known", async () => {
-  await using mine = new LockClient(server.connect());
-  const lock = mine.getLock("busy");
-  const hold = await lock.lock();
-  const own = await failure(lock.lock({ wait: 2_500 }));
-  expect(own.message).toMatch(/was not free within \d+ ms; held by this process itself; wait longer/);
-  for (const [label, text] of [
-    [undefined, "held by this process itself; wait longer"],
-    ["stock-2", `held by ${mine.label} (pid ${process.pid}) for`],
-  ] as const) {
-    await using other = new LockClient(server.connect(), { label });
-    await until("it is told", async () => (await server.call("EXISTS", keyOf(mine))) === 1);
-    expect((await failure(other.getLock("busy").lock({ wait: 2_500 }))).message).toContain(text);
+test("short holds tell nothing, and close takes back what was told [§8 presence]", async () => {
+  const { client, server, call, pass, party } = present();
+  const silent = party({ presence: false }).client;
+  for (let i = 0; i < 50; i++) await client.getLock("short").run(() => pass(100));
+  await silent.getLock("quiet").lock();
+  expect(server.took().filter(isTelling)).toEqual([]);
+  const hold = await client.getLock("kept").lock();
+  await pass(ROUND);
+  expect(server.took().filter(isTelling)).toHaveLength(1);
+  for (const key of [keyOf(client), "holdfast_clients"]) {
+    expect(server.ttl(key)).toBeGreaterThan(ROUND);
+    expect(server.ttl(key)).toBeLessThanOrEqual(2 * ROUND);
   }
-  await hold.unlock();
-  await server.call("HSET", "busy", "b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:7", "1");
-  await server.call("PEXPIRE", "busy", "60000");
-  const java = await failure(lock.lock({ wait: 2_500 }));
-  expect(java.message).toContain("held by owner b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:7; wait longer");
-  await using worker = await startWorker(bundle());
-  await worker.request<string>("hold", [server.url, "theirs", 1_500]);
-  const named = await until("it is named", async () => {
-    const { message } = await failure(mine.getLock("theirs").lock({ wait: 2_500 }));
-    return message.includes("(pid") ? message : undefined;
-  });
-  expect(named).toMatch(/held by a worker \(pid \d+\) for \d+ s; wait longer/);
-});
-
-test("WAIT_TIMEOUT of a group names who holds a member, others before this process [B55]", async () => {
-  await using mine = new LockClient(server.connect(), { label: "stock-1" });
-  await using other = new LockClient(server.connect(), { label: "stock-2" });
-  const timedOut = (...names: string[]) =>
-    failure(new MultiLock(...names.map((name) => mine.getLock(name))).lock({ wait: 2_500 }));
-  const own = await mine.getLock("shelf:1").lock();
-  const theirs = await other.getLock("shelf:2").lock();
-  await until("it is told", async () => (await server.call("EXISTS", keyOf(other))) === 1);
-  const named = `held by stock-2 (pid ${process.pid}) for`;
-  expect((await timedOut("shelf:2", "shelf:3")).message).toContain(named);
-  expect((await timedOut("shelf:1", "shelf:2", "shelf:3")).message).toContain(named);
-  expect((await timedOut("shelf:1", "shelf:3")).message).toContain(
-    "held by this process itself; wait longer",
-  );
-  await Promise.all([own.unlock(), theirs.unlock()]);
-});
-
-test("kinds all: semaphores, permits and latches, of inspect and list", async () => {
-  await using client = new LockClient(server.connect(), { prefix: "kinds" });
-  await client.getSemaphore("s").trySetPermits(3);
-  await client.getPermitExpirableSemaphore("p").trySetPermits(2);
-  const id = await client.getPermitExpirableSemaphore("p").acquire();
-  await client.getCountDownLatch("l").trySetCount(4);
-  const hold = await client.getLock("k").lock();
-  for (const name of ["s", "p", "l"]) expect(await client.inspect(name)).toBeNull();
-  const all = { kinds: "all" } as const;
-  expect(await client.inspect("s", all)).toMatchObject({
-    name: "s",
-    kind: "semaphore",
-    permits: 3,
-    waiting: [],
-  });
-  expect(await client.inspect("p", all)).toMatchObject({ kind: "permits", permits: 1, limit: 2 });
-  const looking = new LockClient(server.connect(), { prefix: "kinds" });
-  const latch = { name: "l", holders: [], waiters: [], waiting: [], ttl: -1, count: 4 };
-  expect(await client.inspect("l", all)).toEqual({ ...latch, kind: "latch" });
-  // A client that has not used the latch takes the number for a semaphore.
-  expect(await looking.inspect("l", all)).toEqual({ ...latch, kind: "semaphore", permits: 4 });
-  const waiter = await untilWaiting(client, () => client.getCountDownLatch("l").await());
-  const told = await until("the waiter is told", async () => {
-    const info = await looking.inspect("l", all);
-    return info?.waiting.length ? info : undefined;
-  });
-  expect(told).toEqual({ ...latch, kind: "latch", waiting: [expect.objectContaining({ holds: [] })] });
-  expect(told?.waiting).toMatchObject([{ client: { id: client.id } }]);
-  await looking.close();
-  expect(await client.inspect("none", all)).toBeNull();
-  const names = async (options: object) => {
-    const found: string[] = [];
-    for await (const { name } of client.list(options)) found.push(name);
-    return found.sort();
-  };
-  expect(await names({})).toEqual(["k"]);
-  expect(await names(all)).toEqual(["k", "l", "p", "s"]);
-  await expect(client.inspect("s", { kinds: "some" as "all" })).rejects.toThrow(TypeError);
-  for (let i = 0; i < 4; i++) await client.getCountDownLatch("l").countDown();
-  expect(await waiter.done).toBe(true);
-  await client.getPermitExpirableSemaphore("p").release(id);
-  await hold.unlock();
-});
-
-test("on a cluster the client's key and the index are two commands", async () => {
-  await using cluster = await startCluster({ masters: 3 });
-  await using client = new LockClient(cluster.connect(), { watchdogTimeout: QUICK });
-  await using looking = new LockClient(cluster.connect(), { presence: false });
-  const hold = await client.getLock("far").lock();
-  const info = await until("it is told", async () => {
-    const seen = await looking.inspect("far");
-    return seen?.holders[0]?.client ? seen : undefined;
-  });
-  expect(info?.holders).toMatchObject([{ ownerId: hold.ownerId, client: { id: client.id } }]);
-  await hold.unlock();
+  expect(server.ttl(keyOf(silent))).toBe(-2);
+  const fields = call(`HGETALL ${keyOf(client)}`) as string[];
+  expect(fields.join(" ").length).toBeLessThan(400);
+  expect(fields).toContain(`${HERE.host}:${HERE.pid}`);
+  await client.close({ timeout: 0 });
+  expect(server.ttl(keyOf(client))).toBe(-2);
+  expect(call(`ZSCORE holdfast_clients ${client.id}`)).toBeNull();
+  expect(hold.isHeld).toBe(false);
 });
 
 test.each([
-  ["", RangeError],
-  ["x".repeat(201), RangeError],
-  [7, TypeError],
-  [null, TypeError],
-])("the label %j is refused", (label, error) => {
-  const redis = server.connect();
-  expect(() => new LockClient(redis, { label: label as string })).toThrow(error);
-  expect(() => new LockClient(redis, { presence: "yes" as never })).toThrow(TypeError);
+  [1, false],
+  [1_001, false],
+  [1_001, true],
+])(
+  "of %i holds, traced %s, one command a round tells a thousand at most [§8 presence]",
+  async (count, traceHolds) => {
+    const { client, server, call, pass } = present({ label: "orders-7f9c", traceHolds });
+    const names = Array.from({ length: count }, (_, i) => `stock:${i}`);
+    // With a lease, so that nothing is renewed.
+    await Promise.all(names.map((name) => client.getLock(name).lock({ lease: 600_000 })));
+    await pass(TOLD);
+    server.took();
+    await pass(5 * ROUND);
+    expect(server.took()).toHaveLength(5);
+    const fields = call(`HGETALL ${keyOf(client)}`) as string[];
+    const told = JSON.parse(fields[fields.indexOf("holds") + 1] ?? "[]") as unknown[];
+    expect(told).toHaveLength(Math.min(count, 1_000));
+    const bytes = Buffer.byteLength(fields.join(""));
+    expect(bytes).toBeLessThanOrEqual(400 + told.length * (traceHolds ? 400 : 120));
+  },
+);
+
+test("in an outage no tellings pile up, and what is told after it is how things are then [B75]", async () => {
+  const { a, client, rivals, server, pass } = present({ commandTimeout: 3_000 });
+  const theirs = await rivals.getLock("a").lock();
+  const waiting = watch(client.getLock("a").lock());
+  await pass(TOLD);
+  expect((await rivals.inspect("a"))?.waiting).toHaveLength(1);
+  a.keep("requests");
+  await pass(60_000);
+  server.took();
+  await a.letGo();
+  // The client gives each telling up after the time of a command, but the connection still sends it.
+  expect(server.took().filter(isTelling).length).toBeLessThanOrEqual(60_000 / 3_000 + 1);
+  await theirs.unlock();
+  await (await waiting.promise).unlock();
+});
+
+test("an owner that holds both sides is shown since its first hold, and holds the lock once [B77]", async () => {
+  const { client, rivals, server, pass } = present();
+  const sides = client.getReadWriteLock("a");
+  await rivals.getLock("other").lock();
+  const begun = server.clock.wall();
+  await client.scope(async () => {
+    await sides.writeLock().lock();
+    await pass(3_000);
+    await sides.readLock().lock();
+    watch(client.getLock("other").lock());
+    await pass(TOLD);
+  });
+  const info = await rivals.inspect("a");
+  expect(info?.holders).toMatchObject([{ count: 2, since: new Date(begun) }]);
+  expect((await rivals.inspect("other"))?.waiting).toMatchObject([{ holds: ["a"] }]);
+});
+
+test("what refused writes keep from being taken back is taken back after that, long before it expires [B220]", async () => {
+  const { client, server, pass } = present({ watchdogTimeout: 300_000 });
+  const hold = await client.getLock("told").lock({ lease: 3_600_000 });
+  await pass(ROUND);
+  expect(server.ttl(keyOf(client))).toBeGreaterThan(190_000);
+  let refused = 0;
+  server.instead = ({ name, args: [key] }) => {
+    if (name !== "DEL" || key !== keyOf(client)) return undefined;
+    refused++;
+    throw new ReplyError("NOREPLICAS Not enough good replicas to write.");
+  };
+  await hold.unlock();
+  await pass(105_000);
+  expect(refused).toBeGreaterThan(0);
+  expect(server.ttl(keyOf(client))).toBeGreaterThan(80_000);
+  server.instead = () => undefined;
+  await pass(10_000);
+  expect(server.ttl(keyOf(client))).toBe(-2);
+});
+
+test("a process that dies is gone within two rounds", async () => {
+  const { a, client, rivals, server, pass } = present();
+  await client.getLock("a").lock({ lease: 60_000 });
+  await pass(TOLD);
+  expect((await rivals.inspect("a"))?.holders).toMatchObject([{ client: { id: client.id } }]);
+  await a.cut();
+  await pass(2 * ROUND);
+  expect(server.ttl(keyOf(client))).toBe(-2);
+  expect((await rivals.inspect("a"))?.holders).toMatchObject([{ client: null, since: null }]);
+});
+
+test("what is no presence disturbs nobody who looks [B79]", async () => {
+  const { client, call } = present();
+  const hold = await client.getLock("a").lock();
+  // 1e300 is no time that a clock shows.
+  const timeless = JSON.stringify([["a", "lock", 0, 1e300, 0]]);
+  const found = [
+    "SET holdfast_client:a text",
+    "HSET holdfast_client:b label b host h pid x",
+    "HSET holdfast_client:c label c host h pid 1 holds { waits [1,[2]]",
+    `HSET holdfast_client:d label d host h pid 1 holds [] waits ${timeless}`,
+  ];
+  for (const line of found) call(line);
+  for (const id of ["a", "b", "c", "d"]) call(`ZADD holdfast_clients 9e15 ${id}`);
+  expect(await client.inspect("a")).toMatchObject({ holders: [{ ownerId: hold.ownerId }], waiting: [] });
+});
+
+test("WAIT_TIMEOUT names the holder as far as it is known [§8 wait-timeout-holder]", async () => {
+  const { client, call, pass, with: by } = present({ label: "stock-1" });
+  const textOf = async (waiting: LockClient, wait = 2_500) => {
+    const refused = failure(waiting.getLock("a").lock({ wait }));
+    await pass(wait);
+    return (await refused).message;
+  };
+  const hold = await client.getLock("a").lock();
+  const own = /was not free within 2500 ms; held by this process itself; wait longer/;
+  expect(await textOf(client)).toMatch(own);
+  await pass(26_000);
+  expect(await textOf(by({ label: "stock-2" }).client)).toContain(
+    `held by stock-1 (pid ${process.pid}) for 31 s`,
+  );
+  // A client of the same label in this process is this process.
+  expect(await textOf(by({ label: "stock-1" }).client)).toContain("held by this process itself");
+  await hold.unlock();
+  call("HSET a b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:7 1");
+  call("PEXPIRE a 60000");
+  const theirs = "held by owner b8a9c8e5-3c0c-4f5e-9f3a-1c2d3e4f5a6b:7; wait longer";
+  expect(await textOf(client)).toContain(theirs);
+});
+
+test("WAIT_TIMEOUT of a group names who holds a member, others before this process [B55]", async () => {
+  const { client, pass, with: by } = present({ label: "stock-1" });
+  const timedOut = async (...names: string[]) => {
+    const refused = failure(
+      new MultiLock(...names.map((name) => client.getLock(name))).lock({ wait: 2_500 }),
+    );
+    await pass(2_500);
+    return (await refused).message;
+  };
+  await client.getLock("shelf:1").lock();
+  await by({ label: "stock-2" }).client.getLock("shelf:2").lock();
+  await pass(TOLD);
+  const named = `held by stock-2 (pid ${process.pid}) for`;
+  expect(await timedOut("shelf:2", "shelf:3")).toContain(named);
+  expect(await timedOut("shelf:1", "shelf:2", "shelf:3")).toContain(named);
+  expect(await timedOut("shelf:1", "shelf:3")).toContain("held by this process itself; wait longer");
+});
+
+test.each([
+  [{ label: "" }, RangeError],
+  [{ label: "x".repeat(201) }, RangeError],
+  [{ label: 7 }, TypeError],
+  [{ label: null }, TypeError],
+  [{ presence: "yes" }, TypeError],
+])("the options %j are refused [§8 label]", (options, error) => {
+  expect(() => open(options as never)).toThrow(error);
 });
