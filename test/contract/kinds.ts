@@ -1,9 +1,9 @@
 /**
- * The kinds of locks that keep the contract. Each test of `eachKind` (scene.ts) runs on all of them, and on a group of
- * locks. A new kind joins by one line of KINDS. What a kind says about the wire is only for tests that look at the
+ * The kinds of locks that keep the contract. A new kind joins by one
+ * line of KINDS. What a kind says about the wire is only for tests that look at the
  * server or act there.
  */
-import { type Lock, type LockClient, type LockKind, MultiLock } from "../../src/index.js";
+import type { Lock, LockClient, LockKind } from "../../src/index.js";
 
 export interface Kind {
   /** The name in the titles of tests. */
@@ -84,21 +84,6 @@ export const KINDS: readonly Kind[] = [
   READ_SIDE,
   WRITE_SIDE,
 ];
-
-/** Two locks of one client as a group. */
-const GROUP = kindOf(
-  "group of locks",
-  "multi",
-  (client, lockName) => {
-    const group = new MultiLock(client.getLock(lockName), client.getLock(`${lockName}~`));
-    // The group has the same methods, but is not of the same class.
-    return group as unknown as Lock;
-  },
-  { members: 2 },
-);
-
-/** For tests that do not depend on the commands, keys and events of a kind. */
-export const WITH_GROUP: readonly Kind[] = [...KINDS, GROUP];
 
 /** For `describe.each`, with "%s" for the name. */
 export const byName = (kinds: readonly Kind[] = KINDS): [name: string, kind: Kind][] =>

@@ -15,9 +15,9 @@ const counting = all.filter(({ name }) => /^(counter|latch|permits|semaphore)\//
 const byName = (some: readonly AnyScript[]) => some.map((script) => [script.name, script] as const);
 
 /** Scripts that an owner without a hold may call. */
-const REFUSING = /\/(acquire|force|state|inspect)$/;
-/** Scripts that answer for many locks or permits, of which one must not disturb another. */
-const LENIENT = /\/renew$/;
+const REFUSING = /\/(acquire|take|force|old-force|state|inspect)$/;
+/** Scripts that answer for many locks or permits, of which one must not disturb another, or that end what is over anyhow. */
+const LENIENT = /\/(renew|keep|end|pass|downgrade)$/;
 
 const THIRD = ME.replace(/\d+$/, "-3");
 const field = fc.oneof(
@@ -86,6 +86,8 @@ const TEXTS: Record<string, string> = {
   successor: ME.replace(/\d+$/, "9"),
   successorField: ME.replace(/\d+$/, "9:write"),
   publish: "PUBLISH",
+  tombstones: "redisson_unlock_latch:{job}:",
+  nextWriter: "",
 };
 const LISTS: Record<string, readonly unknown[]> = {
   ids: [hex(MINE)],
@@ -93,6 +95,9 @@ const LISTS: Record<string, readonly unknown[]> = {
   leases: [5_000],
   terms: [0, 5_000],
   coWaiters: [OTHER],
+  counts: ["1"],
+  reads: ["1"],
+  writes: ["1"],
 };
 const KEYS: Record<string, readonly string[]> = {
   leases: [LEASES],

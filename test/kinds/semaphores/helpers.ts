@@ -12,8 +12,6 @@ import { atLast, type BedOptions, type Stage } from "../../faults/harness.js";
 import { isMarker } from "../../support/key-state.js";
 import type { Counts, Faces } from "./place.js";
 
-export { NEVER, NO_LEASE } from "./place.js";
-
 type Setting = LockClientOptions & Pick<BedOptions, "topology" | "redis">;
 
 /** The name is that of the first client's bed. */

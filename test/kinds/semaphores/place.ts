@@ -24,7 +24,7 @@ export const SETTINGS: Readonly<Record<"pollCap" | "commandTimeout" | "watchdogT
   watchdogTimeout: 9_000,
 };
 /** The lease that Redisson gives a permit without a lease. */
-export const NO_LEASE = 922_337_203_685_477;
+const NO_LEASE = 922_337_203_685_477;
 /** An id, in the user's form, that no permit has. */
 export const UNKNOWN = "00112233445566778899aabbccddeeff";
 /** Matches a permit's id. */
