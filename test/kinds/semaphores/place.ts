@@ -23,8 +23,6 @@ export const SETTINGS: Readonly<Record<"pollCap" | "commandTimeout" | "watchdogT
   commandTimeout: 1_000,
   watchdogTimeout: 9_000,
 };
-/** The lease that Redisson gives a permit without a lease. */
-const NO_LEASE = 922_337_203_685_477;
 /** An id, in the user's form, that no permit has. */
 export const UNKNOWN = "00112233445566778899aabbccddeeff";
 /** Matches a permit's id. */
