@@ -7,6 +7,7 @@
 --   lock           hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
 --   channel        channel  where releases are announced
 --   writers        zset     waiting writer -> ms of the server's clock until which it counts as alive
+--   nextTombstone  string   exists once the next writer is over; without one, any key
 --   tombstones...  string   of each wire id
 -- ARGV
 --   tombstoneTtl   ms       how long a command may be late
@@ -24,18 +25,19 @@
 -- INCLUDE shared/readers
 -- INCLUDE shared/waiting_writers
 
-local lock, channel, writers, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS
+local lock, channel, writers, nextTombstone, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local replies, read, wrote, left, withdrawn = {0}, false, false, 0, 0
-for i = 4, #tombstones do
-  local owner = ARGV[i + 1]
+for i = 5, #tombstones do
+  local owner = ARGV[i]
   local hold = hold_key(lock, owner, 1)
   -- The reader's key is read before the lock's TTL: before Redis 7.2 time goes on within a script.
   local term = redis.call('PTTL', hold)
   local found = 0
   if redis.pcall('HDEL', lock, owner) == 1 then
-    read, found = true, 1
+    -- A reader whose key has lapsed has lost its side, as KEEP says, even if others keep the lock.
+    read, found = true, term == -2 and 0 or 1
     left = math.max(left, term)
     redis.call('DEL', hold)
   end
@@ -46,12 +48,15 @@ for i = 4, #tombstones do
   if found == 0 then
     found = -redis.call('EXISTS', lock)
   end
-  replies[i - 2] = bury(tombstones[i], found, tombstoneTtl)
+  replies[i - 3] = bury(tombstones[i], found, tombstoneTtl)
 end
 
 if wrote then
   redis.call('DEL', lock)
-  advertise_writer(writers, nextWriter, aliveFor)
+  -- Readers must not make way for a writer that has given up meanwhile.
+  if redis.call('EXISTS', nextTombstone) == 0 then
+    advertise_writer(writers, nextWriter, aliveFor)
+  end
   replies[1] = hear(publish, channel, '1')
 elseif read and redis.call('HGET', lock, 'mode') == 'read' and settle_readers(lock, left) then
   replies[1] = hear(publish, channel, '0')

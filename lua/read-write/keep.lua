@@ -48,7 +48,8 @@ local function keep_reader(lock, owner, reads)
   end
   raise_ttl(hold, lease)
   raise_ttl(lock, lease)
-  if reads ~= '' then
+  -- '0' comes late: it was sent while the owner wrote, and a reader with this count would count as lapsed.
+  if reads ~= '' and reads ~= '0' then
     redis.pcall('HSET', lock, owner, reads)
   end
   return 1

@@ -46,7 +46,8 @@ if yield == '1' and not again then
     return {0, wait, last[1]}
   end
 end
-if redis.call('PTTL', hold) < tonumber(lease) then
+-- A key without a field is left over from a lock that was deleted.
+if not again or redis.call('PTTL', hold) < tonumber(lease) then
   redis.call('SET', hold, '1', 'PX', lease)
 end
 if not mode then

@@ -7,9 +7,12 @@
 --   channel             channel  where releases are announced
 --   tombstone           string   of the giver's wire id
 --   successorTombstone  string   exists once the successor's is over
+--   successorSide       string   exists once its write side is
 --   writers             zset     waiting writer -> ms of the server's clock until which it counts as alive
+--   nextTombstone       string   exists once the next writer is over; without one, any key
 -- ARGV
---   field               text     of the giver, clientId:n:write
+--   owner               text     the giver, clientId:n
+--   field               text     clientId:n:write
 --   successor           text     clientId:n
 --   successorField      text     clientId:n:write
 --   lease               ms       of the successor
@@ -26,19 +29,26 @@
 -- INCLUDE shared/waiting_writers
 -- INCLUDE shared/why_not_held
 
-local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local successorSide, writers, nextTombstone = KEYS[5], KEYS[6], KEYS[7]
+local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 
-if redis.pcall('HDEL', lock, field) ~= 1 then
+local had = redis.pcall('HDEL', lock, field)
+-- A late try of the giver may have been taken for that of a waiting writer.
+redis.call('ZREM', writers, owner)
+if had ~= 1 then
   local found = bury(tombstone, why_not_held(lock), tombstoneTtl)
   return {0, found, redis.pcall('HEXISTS', lock, successorField) == 1 and 1 or 0}
 end
 bury(tombstone, 2, tombstoneTtl)
-advertise_writer(writers, nextWriter, aliveFor)
+-- Readers must not make way for a writer that has given up meanwhile.
+if redis.call('EXISTS', nextTombstone) == 0 then
+  advertise_writer(writers, nextWriter, aliveFor)
+end
 -- What is left beside the mode is a read of the giver, which its owner does not know any more.
 redis.call('DEL', lock)
-if redis.call('EXISTS', successorTombstone) == 0 then
+if redis.call('EXISTS', successorTombstone, successorSide) == 0 then
   redis.call('ZREM', writers, successor)
   if not create(lock, lease, 'mode', 'write', successorField, '1') then
     return {0, 2, 1}

@@ -2026,7 +2026,7 @@ ${sharedClockServerTime}
 local wait = last[2] and last[2] - server_time() or 0
 if wait > 0 then
 return {0, wait, last[1]} end end
-if redis.call('PTTL', hold) < tonumber(lease) then
+if not again or redis.call('PTTL', hold) < tonumber(lease) then
 redis.call('SET', hold, '1', 'PX', lease) end
 if not mode then
 redis.call('HSET', lock, 'mode', 'read', owner, '1')
@@ -2074,25 +2074,31 @@ return 1`,
 );
 const readWriteEndHeader = {
   name: "read-write/end",
-  keys: { lock: "hash", channel: "channel", writers: "zset", tombstones: "string..." },
+  keys: {
+    lock: "hash",
+    channel: "channel",
+    writers: "zset",
+    nextTombstone: "string",
+    tombstones: "string...",
+  },
   args: { tombstoneTtl: "ms", publish: "text", nextWriter: "text", aliveFor: "int", owners: "text..." },
   flags: "allow-oom",
 } as const;
 /** Ends wire ids for good, on both sides: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/read-write/end.lua. */
 export const readWriteEnd: ScriptOf<typeof readWriteEndHeader> = defineScript(
   readWriteEndHeader,
-  `local lock, channel, writers, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS
+  `local lock, channel, writers, nextTombstone, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local replies, read, wrote, left, withdrawn = {0}, false, false, 0, 0
 ${sharedReadersHoldKey}
 ${sharedBury}
-for i = 4, #tombstones do
-local owner = ARGV[i + 1]
+for i = 5, #tombstones do
+local owner = ARGV[i]
 local hold = hold_key(lock, owner, 1)
 local term = redis.call('PTTL', hold)
 local found = 0
 if redis.pcall('HDEL', lock, owner) == 1 then
-read, found = true, 1
+read, found = true, term == -2 and 0 or 1
 left = math.max(left, term)
 redis.call('DEL', hold) end
 if redis.pcall('HDEL', lock, owner .. ':write') == 1 then
@@ -2100,7 +2106,7 @@ wrote, found = true, found + 2 end
 withdrawn = withdrawn + redis.call('ZREM', writers, owner)
 if found == 0 then
 found = -redis.call('EXISTS', lock) end
-replies[i - 2] = bury(tombstones[i], found, tombstoneTtl) end
+replies[i - 3] = bury(tombstones[i], found, tombstoneTtl) end
 ${sharedClockServerTime}
 ${sharedHear}
 ${sharedReadersReaderLeft}
@@ -2111,8 +2117,9 @@ ${sharedReadersLongestReader}
 ${sharedReadersSettleReaders}
 if wrote then
 redis.call('DEL', lock)
+if redis.call('EXISTS', nextTombstone) == 0 then
 ${sharedWaitingWritersAdvertiseWriter}
-advertise_writer(writers, nextWriter, aliveFor)
+advertise_writer(writers, nextWriter, aliveFor) end
 replies[1] = hear(publish, channel, '1')
 elseif read and redis.call('HGET', lock, 'mode') == 'read' and settle_readers(lock, left) then
 replies[1] = hear(publish, channel, '0')
@@ -2162,7 +2169,7 @@ if redis.call('PTTL', hold) < tonumber(lease) then
 redis.call('PEXPIRE', hold, lease) end
 if redis.call('PTTL', lock) < tonumber(lease) then
 redis.call('PEXPIRE', lock, lease) end
-if reads ~= '' then
+if reads ~= '' and reads ~= '0' then
 redis.pcall('HSET', lock, owner, reads) end
 return 1 end
 local replies = {}
@@ -2534,9 +2541,12 @@ const writePassHeader = {
     channel: "channel",
     tombstone: "string",
     successorTombstone: "string",
+    successorSide: "string",
     writers: "zset",
+    nextTombstone: "string",
   },
   args: {
+    owner: "text",
     field: "text",
     successor: "text",
     successorField: "text",
@@ -2551,19 +2561,23 @@ const writePassHeader = {
 /** Ends a writer that does not read, and grants the write side in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/write/pass.lua. */
 export const writePass: ScriptOf<typeof writePassHeader> = defineScript(
   writePassHeader,
-  `local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+  `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local successorSide, writers, nextTombstone = KEYS[5], KEYS[6], KEYS[7]
+local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local had = redis.pcall('HDEL', lock, field)
+redis.call('ZREM', writers, owner)
 ${sharedBury}
-if redis.pcall('HDEL', lock, field) ~= 1 then
+if had ~= 1 then
 local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
 return {0, found, redis.pcall('HEXISTS', lock, successorField) == 1 and 1 or 0} end
 bury(tombstone, 2, tombstoneTtl)
+if redis.call('EXISTS', nextTombstone) == 0 then
 ${sharedClockServerTime}
 ${sharedWaitingWritersAdvertiseWriter}
-advertise_writer(writers, nextWriter, aliveFor)
+advertise_writer(writers, nextWriter, aliveFor) end
 redis.call('DEL', lock)
-if redis.call('EXISTS', successorTombstone) == 0 then
+if redis.call('EXISTS', successorTombstone, successorSide) == 0 then
 redis.call('ZREM', writers, successor)
 ${sharedCreate}
 if not create(lock, lease, 'mode', 'write', successorField, '1') then

@@ -11,7 +11,7 @@ const LINES = {
   interop: 3_750,
   kinds: 6_700,
   lua: 5_300,
-  simulation: 4_000,
+  simulation: 5_900,
   support: 4_600,
   topology: 1_900,
 };
