@@ -5,7 +5,7 @@ import { type Edit, type Interpreter, type Kind, Lock, type Side } from "./lock.
 import { LATEST, POLL, World } from "./world.js";
 
 export type Mode = Kind | "red" | "multi";
-export const MODES: readonly Mode[] = [
+const MODES: readonly Mode[] = [
   "plain",
   "fenced",
   "fair",
