@@ -9,7 +9,7 @@ import { overBudget } from "./check/test-budgets.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const BIN = join(ROOT, "node_modules", ".bin");
-const LONGEST_FILE = 250;
+const LONGEST_FILE = 350;
 const GENERATED = "src/scripts/generated.ts";
 
 /**

@@ -12,7 +12,7 @@
 --   yield      int     1 if waiting writers go first
 -- REPLY
 --   1               granted
---   {0, ms, owner}  refused; when the side may be free, -1 if never; who writes, or waits to
+--   {0, ms, owner}  refused; when the side may be free, -1 if never; who writes, empty if a writer waits
 --   {2}             this wire id is over
 -- INCLUDE shared/clock
 -- INCLUDE shared/create
@@ -40,10 +40,10 @@ if not again and (mode or redis.call('EXISTS', lock) == 1) then
   end
 end
 if yield == '1' and not again then
-  local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')
-  local wait = last[2] and last[2] - server_time() or 0
+  local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]
+  local wait = last and last - server_time() or 0
   if wait > 0 then
-    return {0, wait, last[1]}
+    return {0, wait, ''}
   end
 end
 -- A key without a field is left over from a lock that was deleted.

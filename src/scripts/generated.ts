@@ -2021,11 +2021,11 @@ if writer then
 return {0, redis.call('PTTL', lock), writer} end end
 return {0, redis.call('PTTL', lock), ''} end end
 if yield == '1' and not again then
-local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')
+local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]
 ${sharedClockServerTime}
-local wait = last[2] and last[2] - server_time() or 0
+local wait = last and last - server_time() or 0
 if wait > 0 then
-return {0, wait, last[1]} end end
+return {0, wait, ''} end end
 if not again or redis.call('PTTL', hold) < tonumber(lease) then
 redis.call('SET', hold, '1', 'PX', lease) end
 if not mode then
