@@ -5,12 +5,12 @@
  */
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
+import { quietly } from "../base/work.js";
 import type { Contestant } from "../engine/arbiter.js";
 import { Wait } from "../engine/wait.js";
 import type { LockRequest } from "../locks/acquisition-options.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { limit } from "../locks/release.js";
-import { quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import { isWhole, leaseOfTries } from "./group-lease.js";
 import { pauseAfter } from "./lost-round.js";

@@ -2,6 +2,7 @@
 import type { CallSite } from "../base/call-site.js";
 import type { Clock } from "../base/clock.js";
 import { isLockError, type LockLostError, type LossReason } from "../base/errors.js";
+import { quietly } from "../base/work.js";
 import { leaveAlone } from "../locks/dropped.js";
 import type { Hold } from "../locks/hold.js";
 import { HoldRecord } from "../locks/hold-record.js";
@@ -10,7 +11,6 @@ import { dropExpired } from "../locks/loss.js";
 import { type Grant, giveOwner, knownLockOf } from "../locks/owner-lock.js";
 import { extend } from "../locks/release.js";
 import { tellGrant } from "../locks/telling.js";
-import { quietly } from "../locks/work.js";
 import { actorOf, OwnerRecord, outside } from "../owners/context.js";
 import { GroupRecord } from "./group-record.js";
 import { handOver, releaseAll } from "./group-release.js";

@@ -1,6 +1,6 @@
 /** The holds that one owner has of one group of locks. */
 import { isLockError } from "../base/errors.js";
-import { quietly } from "../locks/work.js";
+import { quietly } from "../base/work.js";
 import type { LockRecord, OwnerRecord } from "../owners/context.js";
 
 /** A hold of a group, as its owner's record needs it. */

@@ -2,8 +2,9 @@
  * The calls for members that had not answered when a quorum had granted the group. A member's late grant joins the hold
  * while the hold lives, and is undone otherwise. A late refusal or error has no effect.
  */
+
+import { quietly } from "../base/work.js";
 import { type Grant, giveOwner } from "../locks/owner-lock.js";
-import { quietly } from "../locks/work.js";
 import type { OwnerRecord } from "../owners/context.js";
 import type { MemberAcquisition } from "./member-acquisition.js";
 

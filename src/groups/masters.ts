@@ -1,7 +1,7 @@
 /** Whether the masters of a RedLock are connected, and are different servers: two votes of one server would be one. */
 import { UnsupportedServerError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
-import { quietly } from "../locks/work.js";
+import { quietly } from "../base/work.js";
 import { isSpared, isUnresponsive, type Member, type Members } from "./members.js";
 import { fulfilled, rejected, settled } from "./settled.js";
 

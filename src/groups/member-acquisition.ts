@@ -1,11 +1,12 @@
 /** One call for one member of a group: a part of the call for the group. */
+
+import { quietly } from "../base/work.js";
 import type { Acquisition, Attempt, CoWaiters } from "../engine/acquisition.js";
 import { LockAcquisition } from "../locks/acquire.js";
 import type { LockAcquisitionOptions } from "../locks/acquisition-options.js";
 import { inOrder } from "../locks/commands.js";
 import { dropExpired, holds } from "../locks/loss.js";
 import type { Grant } from "../locks/owner-lock.js";
-import { quietly } from "../locks/work.js";
 
 export interface MemberAcquisitionOptions extends LockAcquisitionOptions {
   /** Called once, if this call has to wait. */

@@ -1,7 +1,8 @@
 /** Listening to the masters of a RedLock. One master's hint wakes no call: with one vote free no call wins. */
+
+import { noop } from "../base/work.js";
 import type { Acquisition, Listener } from "../engine/acquisition.js";
 import type { LockAcquisition } from "../locks/acquire.js";
-import { noop } from "../locks/work.js";
 import type { Members } from "./members.js";
 import { answers, isAnswer, type Vote } from "./votes.js";
 

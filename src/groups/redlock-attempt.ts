@@ -5,6 +5,7 @@
  */
 import { instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
+import { noop, quietly } from "../base/work.js";
 import {
   Acquisition,
   type Attempt,
@@ -17,7 +18,6 @@ import type { RoundBackoff } from "../engine/round-backoff.js";
 import type { LockRequest } from "../locks/acquisition-options.js";
 import type { Grant } from "../locks/owner-lock.js";
 import { release } from "../locks/release.js";
-import { noop, quietly } from "../locks/work.js";
 import { GroupGrant } from "./group-grant.js";
 import type { Masters } from "./masters.js";
 import type { MemberAcquisition } from "./member-acquisition.js";

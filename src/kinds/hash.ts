@@ -4,6 +4,7 @@
  */
 import type { LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone } from "../base/names.js";
+import { noop } from "../base/work.js";
 import type { Passed, QueueTraits, Successor } from "../engine/acquisition.js";
 import {
   type Acquired,
@@ -16,7 +17,6 @@ import {
   type Try,
 } from "../locks/backend.js";
 import type { Env } from "../locks/env.js";
-import { noop } from "../locks/work.js";
 import {
   lockAcquire,
   lockExtend,

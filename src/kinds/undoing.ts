@@ -1,8 +1,8 @@
 /** Undoes calls that ended without a hold: calls for one lock together, where the script of its kind can do that. */
 import { tombstone } from "../base/names.js";
+import { noop } from "../base/work.js";
 import { type Backend, NOTHING_LEFT, type Rest } from "../locks/backend.js";
 import type { Env } from "../locks/env.js";
-import { noop } from "../locks/work.js";
 import type { AnyCall } from "./calls.js";
 
 /** What one undo ends: outermost calls, or one nested call. */

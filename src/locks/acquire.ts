@@ -1,6 +1,7 @@
 /** One call for a hold of a lock: how it tries, and how a try is undone once the call is over. */
 import { type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
+import { quietly } from "../base/work.js";
 import {
   Acquisition,
   type Attempt,
@@ -22,7 +23,6 @@ import { type LocalSuccessor, successorOf } from "./successor.js";
 import { tellWaiting } from "./telling.js";
 import { undoSent, undoTry } from "./undo.js";
 import { admitsUpgrade } from "./upgrade.js";
-import { quietly } from "./work.js";
 
 export class LockAcquisition extends Acquisition<Grant> implements OpenCall {
   readonly lockName: string;

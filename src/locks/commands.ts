@@ -1,12 +1,12 @@
 /** The commands of one owner on one lock. They take effect one at a time, in the order of the calls. */
 import { elapsed, elapsedSince, instant } from "../base/clock.js";
+import { quietly } from "../base/work.js";
 import type { Frame } from "../owners/context.js";
 import { type Backend, DONE, type Giving } from "./backend.js";
 import { anyLive, restOf } from "./holds.js";
 import { forgetIfIdle, type OwnerLock } from "./owner-lock.js";
 import { Turns } from "./turns.js";
 import { endWireId } from "./undo.js";
-import { quietly } from "./work.js";
 
 /** Runs a task when the owner's earlier tasks have settled. */
 export function inOrder<T>(own: OwnerLock, task: () => Promise<T>): Promise<T> {

@@ -6,9 +6,9 @@
 import type { CallSite } from "../base/call-site.js";
 import type { Item, List } from "../base/list.js";
 import { warnOnce } from "../base/warnings.js";
+import { quietly } from "../base/work.js";
 import { outside } from "../owners/context.js";
 import type { HoldParts, HoldRecord } from "./hold-record.js";
-import { quietly } from "./work.js";
 
 /** A hold that only its view can give back. */
 interface Taken extends HoldParts {

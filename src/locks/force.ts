@@ -1,9 +1,10 @@
 /** Gives a lock back by force, and tells the holders in this process at once why their hold is gone. */
+
+import { quietly } from "../base/work.js";
 import { LockAcquisition } from "./acquire.js";
 import type { Backend } from "./backend.js";
 import { askWhetherForced, loseByForce, suspect, unsuspect, wireIdOn } from "./loss.js";
 import type { LockTable } from "./owner-lock.js";
-import { quietly } from "./work.js";
 
 const CLIENTS = Symbol.for("holdfast.clients/1");
 const globals = globalThis as { [CLIENTS]?: Set<ForceListener> };

@@ -2,13 +2,13 @@
 import { type Instant, instant } from "../base/clock.js";
 import { isLockError, type LockLostError, type LossReason } from "../base/errors.js";
 import { trace } from "../base/trace.js";
+import { noop, quietly } from "../base/work.js";
 import { outside } from "../owners/context.js";
 import { type Backend, eventOf, NOTHING_LEFT, type Rest, type Side, TAKEN } from "./backend.js";
 import { changed, inOrder, letGo, once } from "./commands.js";
 import { anyLive, holdsOf, keepHolds, liveHolds, restOf } from "./holds.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
 import { endWireId } from "./undo.js";
-import { noop, quietly } from "./work.js";
 
 /** Loses every hold whose local deadline has passed. */
 export function dropExpired(own: OwnerLock): void {

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { ClientClosedError, isLockError, UnsupportedServerError } from "../base/errors.js";
 import { extraChannelsOf, extraKeysOf } from "../base/names.js";
+import { noop } from "../base/work.js";
 import type { Router } from "../pubsub/router.js";
 import { checkAutoPipelining } from "../redis/auto-pipelining.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -12,7 +13,6 @@ import { scrubbed } from "../redis/failures.js";
 import { serverRefused } from "../scripts/generated.js";
 import { type Backend, NOTHING_LEFT } from "./backend.js";
 import type { Env } from "./env.js";
-import { noop } from "./work.js";
 
 const OLDEST: readonly [major: number, minor: number] = [6, 2];
 const LEASE = 1_000;

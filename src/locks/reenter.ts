@@ -1,13 +1,13 @@
 /** A nested try: one more hold of a lock that the owner has. */
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError, RedisUnavailableError } from "../base/errors.js";
+import { quietly } from "../base/work.js";
 import type { Attempt } from "../engine/acquisition.js";
 import { type Backend, DONE, OVER, SIDE_GONE } from "./backend.js";
 import { type Answer, awhile, inOrder, once } from "./commands.js";
 import { countOn, hasAnother, restOf } from "./holds.js";
 import { loseAll, whyNotHeld } from "./loss.js";
 import type { Grant, OwnerLock } from "./owner-lock.js";
-import { quietly } from "./work.js";
 
 /** Try again at once: the owner's holds have changed since the try was asked for. */
 export const AGAIN: Attempt<Grant> = { granted: false, ttl: 0 };

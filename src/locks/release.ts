@@ -2,13 +2,13 @@
 import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockNotOwnerError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
+import { noop, quietly } from "../base/work.js";
 import { type Backend, DONE, type Side, TOMBSTONE_TTL } from "./backend.js";
 import { changed, commandDone, inOrder, letGo, once, queueCommand } from "./commands.js";
 import { type ChooseSuccessor, concludeHandoff, handoffOf, NO_HANDOFF } from "./handoff.js";
 import { extendedRest, isKnown, keepHolds, pushOpen, removeOpen, restOf } from "./holds.js";
 import { dropExpired, lose, loseAll, whyNotHeld } from "./loss.js";
 import { forgetIfIdle, type Grant, type OwnerLock } from "./owner-lock.js";
-import { noop, quietly } from "./work.js";
 
 /**
  * Gives a hold back. A second call shares the first one's outcome; after UNAVAILABLE the work goes on, and a further call

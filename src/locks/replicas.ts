@@ -5,6 +5,7 @@
  */
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
+import { quietly } from "../base/work.js";
 import type { AnyScriptCall, Reader } from "../redis/call.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import {
@@ -20,7 +21,6 @@ import { isMoved } from "../redis/failures.js";
 import { hearLosses } from "../redis/hear-losses.js";
 import { type Acknowledged, Sender } from "../redis/sender.js";
 import type { EvalArguments } from "../scripts/script.js";
-import { quietly } from "./work.js";
 
 export interface ReplicasOptions {
   readonly runner: CommandRunner;

@@ -1,11 +1,11 @@
 /** A waiting call of the releasing process, which the release command itself grants the lock. */
 import { type Instant, instant } from "../base/clock.js";
 import type { RedisUnavailableError } from "../base/errors.js";
+import { noop, quietly } from "../base/work.js";
 import type { Passed, Successor } from "../engine/acquisition.js";
 import type { Acquired } from "./backend.js";
 import { inOrder } from "./commands.js";
 import type { OwnerLock } from "./owner-lock.js";
-import { noop, quietly } from "./work.js";
 
 export interface LocalSuccessorOptions {
   /** The error of a call that got no answer. */

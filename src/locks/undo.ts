@@ -1,7 +1,8 @@
 /** What undoes a grant that nobody wants any more, or that may still come: a wire id is ended, and never used again. */
+
+import { quietly } from "../base/work.js";
 import { type Backend, NOTHING_LEFT } from "./backend.js";
 import type { OwnerLock } from "./owner-lock.js";
-import { quietly } from "./work.js";
 
 /** In the background: gives back whatever the server has, or may still get, under a wire id. */
 export function endWireId(own: OwnerLock, backend: Backend, wireId: string): Promise<unknown> {

@@ -95,8 +95,8 @@ export abstract class Command implements AnyCommand {
   /** The server has refused for good, the time is up without an answer (UNAVAILABLE), or the client is closed. */
   protected abstract failed(error: unknown): void;
 
-  /** An answer came after the command had ended. */
-  protected late(_reply: unknown): void {
+  /** An answer came after the command had ended; `tag`: what {@link tag} was when it was sent. */
+  protected late(_reply: unknown, _tag: string | undefined): void {
     // Most commands have told their caller that nothing is known.
   }
 
@@ -113,6 +113,11 @@ export abstract class Command implements AnyCommand {
   /** See {@link PlainCommand.blocks}. */
   protected get blocks(): boolean {
     return false;
+  }
+
+  /** What a sending was for, of a command that is begun several times. */
+  protected get tag(): string | undefined {
+    return undefined;
   }
 
   get isOpen(): boolean {
@@ -143,8 +148,9 @@ export abstract class Command implements AnyCommand {
       const answer =
         "send" in call ? call.send() : this.#host.sender.send(call.script, call.keys, call.args, anew);
       const round = this.#round;
+      const { tag } = this;
       answer.then(
-        (reply) => this.#succeeded(round, health, reply),
+        (reply) => this.#succeeded(round, health, tag, reply),
         (error: unknown) => this.#refused(round, error),
       );
     } catch (error) {
@@ -203,11 +209,11 @@ export abstract class Command implements AnyCommand {
     this.#health = health;
   }
 
-  #succeeded(round: number, health: ServerHealth, reply: unknown): void {
+  #succeeded(round: number, health: ServerHealth, tag: string | undefined, reply: unknown): void {
     health.answered();
     if (!this.#isOpen || round !== this.#round) {
       this.#host.backlog.abandoned.delete(this);
-      return this.late(reply);
+      return this.late(reply, tag);
     }
     this.stop();
     try {

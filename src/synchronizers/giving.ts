@@ -1,6 +1,6 @@
 /** Changes the free permits of a semaphore of either kind. */
 import { checkInteger } from "../base/arguments.js";
-import { noop } from "../locks/work.js";
+import { noop } from "../base/work.js";
 import { semaphoreRelease } from "../scripts/generated.js";
 import { MARKER_TTL, type OnWork, type SharedNumber } from "./number.js";
 

@@ -3,7 +3,7 @@ import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockNotOwnerError } from "../base/errors.js";
 import { permitLeases } from "../base/names.js";
-import { noop } from "../locks/work.js";
+import { noop } from "../base/work.js";
 import { permitsState } from "../scripts/generated.js";
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit } from "./kept-permit.js";

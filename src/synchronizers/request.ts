@@ -5,6 +5,7 @@
 import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
+import { noop, quietly } from "../base/work.js";
 import {
   Acquisition,
   type Attempt,
@@ -12,7 +13,6 @@ import {
   type Listener,
   type QueueTraits,
 } from "../engine/acquisition.js";
-import { noop, quietly } from "../locks/work.js";
 import type { SharedNumber } from "./number.js";
 
 /** What a call wants. */

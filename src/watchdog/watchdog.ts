@@ -40,6 +40,8 @@ export interface Renewal<T> {
   readonly key: string;
   /** The owner's field in the lock's hash. */
   readonly field: string;
+  /** Which term of the deadline the renewal belongs to. */
+  readonly term?: number;
   /** Further keys that the owner's holds consist of. */
   readonly extraKeys: readonly string[];
 }
@@ -131,7 +133,8 @@ export class Watchdog<T extends TimerEntry> {
     const sent = instant(this.#options.clock);
     const [first] = batch;
     const late = (words: Words) => {
-      for (const [i, renewal] of batch.entries()) if (words[i] === 1) this.#rules.renewedLate(renewal, sent);
+      for (const [i, renewal] of batch.entries())
+        if ((words[i] ?? 0) > 0) this.#rules.renewedLate(renewal, sent);
     };
     const renewer = first?.renewer;
     renewer?.renew(batch, late).then(

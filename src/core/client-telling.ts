@@ -1,0 +1,76 @@
+/** Collects what a client has and waits for now, in the form in which it tells others. */
+import { hostname } from "node:os";
+import { clientId } from "../base/ids.js";
+import { bounded, type ClientInfo, MOST, type Told } from "../presence/told.js";
+import type { Env } from "./env.js";
+import type { KeptPermits } from "./semaphores/kept-permits.js";
+import { Request } from "./semaphores/request.js";
+
+/** Describes a new client for people, and gives it an id. */
+export function describeSelf(label: string): ClientInfo {
+  const [host, { pid }] = [hostname(), process];
+  return { id: clientId(), label: label || `${host}:${pid}`, host, pid };
+}
+
+/** Returns a function that looks at what the client has and waits for: at most at as much as a client may tell. */
+export function lookOf(
+  env: Env,
+  permits: KeptPermits,
+): () => { readonly holds: Told[]; readonly waits: Told[] } {
+  const numbers = new WeakMap<object, number>();
+  let last = 0;
+  const numberOf = (owner: object) => {
+    const known = numbers.get(owner) ?? ++last;
+    numbers.set(owner, known);
+    return known;
+  };
+  return () => ({ holds: holdsOf(env, permits, numberOf), waits: waitsOf(env, numberOf) });
+}
+
+/** The number of an owner: readers see by it which holds and waits have the same owner. */
+type NumberOf = (owner: object) => number;
+
+function holdsOf({ live, clock, settings }: Env, permits: KeptPermits, numberOf: NumberOf): Told[] {
+  const told: Told[] = [];
+  for (const grant of live.all(MOST)) {
+    // The owner has the lock since its first live hold, on either side.
+    const [first] = grant.holds;
+    if (!first) continue;
+    const { key, kind } = grant.kind;
+    const { acquiredAt: since, callSite } = first;
+    const owners = [numberOf(grant.knownOwner ?? grant)];
+    told.push({
+      key,
+      kind,
+      ownerId: grant.wireId,
+      since,
+      owners,
+      callSite: settings.traceHolds && callSite ? bounded(callSite.text) : undefined,
+    });
+  }
+  for (const { number, id, held } of permits.live.all(MOST)) {
+    const since = clock.wall() - held;
+    told.push({ key: number.key, kind: number.kind, ownerId: id, since, owners: [] });
+  }
+  return told;
+}
+
+function waitsOf({ sites, clock }: Env, numberOf: NumberOf): Told[] {
+  return sites.waiting.slice(0, MOST).flatMap((call): Told[] => {
+    const since = Math.round(clock.wall() - (clock.mono() - (call.waitsSince ?? 0)));
+    if (call instanceof Request) {
+      const { key, kind } = call.number;
+      return [{ key, kind, ownerId: undefined, since, owners: [] }];
+    }
+    return call.wants
+      .filter(({ env }) => env.sites === sites)
+      .map(({ key, kind, side }) => ({
+        key,
+        kind,
+        ownerId: call.toldId,
+        since,
+        owners: [...new Set(call.owners())].map(numberOf),
+        mode: side === "only" ? undefined : side,
+      }));
+  });
+}

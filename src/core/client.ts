@@ -1,0 +1,242 @@
+/** The client: hands out locks and synchronizers, and ends everything. */
+import { checkInteger, checkOptions, checkWait } from "../base/arguments.js";
+import { tellCaller } from "../base/caller.js";
+import type { LockEventName, LockListener } from "../base/events.js";
+import type { LockClientStats } from "../base/figures.js";
+import { clientId } from "../base/ids.js";
+import { latchChannel, lockKey, semaphoreChannel } from "../base/names.js";
+import { NOW, type Now } from "../base/now.js";
+import {
+  type CheckedOptions,
+  type CloseOptions,
+  checkClientOptions,
+  type LockClientOptions,
+} from "../client-options.js";
+import {
+  checkKinds,
+  type InspectOptions,
+  type ListOptions,
+  type NumberKind,
+} from "../inspection/inspector.js";
+import type { LockInfo } from "../inspection/lock-info.js";
+import { connect } from "../redis/connect.js";
+import { type Connection, checkConnection, hearErrors, type RedisConnection } from "../redis/connection.js";
+import { scrubbed } from "../redis/failures.js";
+import { closeParts, loseAll } from "./client-closing.js";
+import { type ClientParts, makeParts } from "./client-parts.js";
+import { nowOf, statsOf } from "./client-stats.js";
+import { Fair } from "./kinds/fair.js";
+import { Fenced } from "./kinds/fenced.js";
+import { Kind } from "./kinds/kind.js";
+import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
+import { FairLock, FencedLock, Lock } from "./lock/lock.js";
+import { checkServer } from "./lock/ready-check.js";
+import { Owner } from "./owner/owner.js";
+import { CountDownLatch } from "./semaphores/count-down-latch.js";
+import { type NumberParts, SharedNumber } from "./semaphores/number.js";
+import { PermitExpirableSemaphore } from "./semaphores/permit-expirable-semaphore.js";
+import { Semaphore } from "./semaphores/semaphore.js";
+
+/**
+ * Locks on one Redis (or Valkey): standalone, Sentinel or Cluster.
+ * @example
+ * const client = LockClient.connect("redis://localhost:6379");
+ * await client.getLock("stock:42").run((hold) => sell("42", hold.signal));
+ * await client.close();
+ */
+export class LockClient {
+  readonly #connection: Connection;
+  readonly #options: CheckedOptions;
+  readonly #owned: boolean;
+  readonly #parts: ClientParts;
+  #closing: Promise<void> | undefined;
+  /** @internal */
+  readonly [NOW]: () => Now = () => nowOf(this.#parts);
+
+  /**
+   * `redis`: an ioredis `Redis` or `Cluster`, which stays yours: the client neither changes nor closes it. The client
+   * opens a connection of its own to be woken by.
+   * @throws TypeError, RangeError for wrong arguments, and for a connection with ioredis' `keyPrefix`
+   */
+  constructor(redis: RedisConnection, options?: LockClientOptions) {
+    this.#options = checkClientOptions(options);
+    this.#connection = checkConnection(redis);
+    this.#owned = OWNED.has(redis);
+    this.#parts = makeParts(this.#connection, this.#options);
+    this.#options.onMade((reason) => loseAll(this.#parts, reason));
+  }
+
+  /**
+   * Makes a client with a connection of its own, to a URL or by ioredis options; `close()` ends that connection.
+   * @throws TypeError, RangeError for wrong arguments, and for `keyPrefix`; Error without the package ioredis
+   */
+  static connect(target: string | object, options?: LockClientOptions): LockClient {
+    checkClientOptions(options);
+    const redis = connect(target);
+    OWNED.add(redis);
+    const client = new LockClient(redis, options);
+    hearErrors(redis, (error) => client.#env.events.emit("error", { cause: scrubbed(error) }));
+    return client;
+  }
+
+  /** A reentrant lock, not fair. @throws TypeError, RangeError for a wrong name */
+  getLock(name: string): Lock {
+    return new Lock(new Kind(this.#env, name, this.#key(name)));
+  }
+
+  /** A reentrant lock that is granted first come first served over all processes. @throws as {@link getLock} */
+  getFairLock(name: string): FairLock {
+    return new FairLock(new Fair(this.#env, name, this.#key(name)));
+  }
+
+  /** A reentrant lock whose holds carry a fencing token. @throws as {@link getLock} */
+  getFencedLock(name: string): FencedLock {
+    return new FencedLock(new Fenced(this.#env, name, this.#key(name)));
+  }
+
+  /** Many readers or one writer. @throws as {@link getLock}, and TypeError for wrong options */
+  getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
+    const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
+    if (typeof preferWriters !== "boolean") throw new TypeError("preferWriters must be true or false");
+    return new ReadWriteLock(this.#env, name, this.#key(name), preferWriters);
+  }
+
+  /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
+  getSemaphore(name: string): Semaphore {
+    return new Semaphore(this.#number("semaphore", name, semaphoreChannel), this.#parts.permits.live);
+  }
+
+  /** Permits with a lease each. @throws as {@link getLock} */
+  getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
+    return new PermitExpirableSemaphore(this.#number("permits", name, semaphoreChannel), this.#parts.permits);
+  }
+
+  /** A gate that opens for all when it has been counted down to zero. @throws as {@link getLock} */
+  getCountDownLatch(name: string): CountDownLatch {
+    return new CountDownLatch(this.#number("latch", name, latchChannel));
+  }
+
+  /**
+   * What Redis knows of a lock, of this library or Redisson's; null if the lock is free, and for a semaphore or a latch
+   * unless `kinds` is "all". Also who holds it and who waits for it, as far as their clients tell.
+   * @throws WRONG_DATA for data that is neither this library's nor Redisson's; UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
+   */
+  async inspect(name: string, options?: InspectOptions): Promise<LockInfo | null> {
+    const { kinds } = checkOptions(options, ["kinds"], "inspect");
+    const key = this.#key(name);
+    this.#env.assertOpen(name);
+    return this.#parts.inspector.inspect(name, key, checkKinds(kinds)).catch(tellCaller);
+  }
+
+  /**
+   * All locks that are held, on every master, by SCAN, in no order. One that comes or goes meanwhile may be missing.
+   * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED, while the list is read
+   */
+  async *list(options?: ListOptions): AsyncGenerator<LockInfo, void, void> {
+    const { match = "*", count = 1_000, kinds } = checkOptions(options, ["match", "count", "kinds"], "list");
+    if (typeof match !== "string") throw new TypeError("match must be a string");
+    checkInteger(count, "count", 1);
+    yield* this.#parts.inspector.list(match, count as number, checkKinds(kinds));
+  }
+
+  /** The first part of every `ownerId` of this client. */
+  get id(): string {
+    return this.#env.clientId;
+  }
+
+  /** The name of this process for people: the option `label`. */
+  get label(): string {
+    return this.#parts.presence.client.label;
+  }
+
+  /** What this client has done since it was made, and what it has and waits for now. Sends nothing. */
+  stats(): LockClientStats {
+    return statsOf(this.#parts);
+  }
+
+  /**
+   * Runs fn, and all that it awaits, as one new owner, which fn gets; resolves with what fn returns.
+   * @throws what fn throws; TypeError if it is no function; CLIENT_CLOSED
+   */
+  async scope<T>(fn: (owner: Owner) => T | Promise<T>): Promise<T> {
+    return this.newOwner().scope(fn);
+  }
+
+  /** A new owner, to be named in `options.owner` or used by its `scope`. @throws CLIENT_CLOSED */
+  newOwner(): Owner {
+    this.#env.assertOpen("");
+    return new Owner();
+  }
+
+  /** Calls `listener` at each event of this name. @throws TypeError for an unknown event, and for what is no function */
+  on<E extends LockEventName>(event: E, listener: LockListener<E>): this {
+    this.#env.events.on(event, listener);
+    return this;
+  }
+
+  /** As {@link on}, for the next event only. */
+  once<E extends LockEventName>(event: E, listener: LockListener<E>): this {
+    this.#env.events.once(event, listener);
+    return this;
+  }
+
+  /** Removes a listener that {@link on} or {@link once} has added. @throws as {@link on} */
+  off<E extends LockEventName>(event: E, listener: LockListener<E>): this {
+    this.#env.events.off(event, listener);
+    return this;
+  }
+
+  /**
+   * Resolves when the server is reached, is new enough, and permits what this client's locks, semaphores and latches
+   * send: commands, keys and channels behind `prefix`. Without a prefix it cannot see rights that are for some names.
+   * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
+   */
+  async ready(): Promise<void> {
+    const env = this.#env;
+    env.assertOpen("");
+    await env.runner.prepare("", this.#options.commandTimeout).catch(tellCaller);
+    const name = `holdfast-ready-${clientId()}`;
+    const probe = new Kind(env, name, this.#key(name));
+    await checkServer(env, env.router, probe, this.#options.prefix !== "").catch(tellCaller);
+  }
+
+  /**
+   * Ends the client: refuses new calls, rejects waiters with CLIENT_CLOSED, gives live holds `timeout` milliseconds to
+   * end by themselves, and then ends the rest (LOCK_LOST, reason `closed`). Calling it again changes nothing.
+   * @throws TypeError, RangeError for wrong options; nothing else
+   */
+  async close(options?: CloseOptions): Promise<void> {
+    const { timeout } = checkOptions(options, ["timeout"], "close");
+    const grace = checkWait(timeout, "timeout") ?? 5_000;
+    this.#closing ??= this.#close(grace);
+    return this.#closing;
+  }
+
+  /** As {@link close}, for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(grace: number): Promise<void> {
+    await closeParts(this.#parts, grace, this.#options.commandTimeout);
+    if (this.#owned) this.#connection.disconnect();
+  }
+
+  get #env(): ClientParts["env"] {
+    return this.#parts.env;
+  }
+
+  #number(kind: NumberKind, name: string, channelOf: NumberParts["channelOf"]): SharedNumber {
+    const { env, serverClock, inspector } = this.#parts;
+    const key = this.#key(name);
+    inspector.note(key, kind);
+    return new SharedNumber({ env, kind, name, key, serverClock, channelOf });
+  }
+
+  #key(name: string): string {
+    return lockKey(name, this.#options.prefix, this.#env.runner.isCluster);
+  }
+}
+
+/** Connections that {@link LockClient.connect} has made. */
+const OWNED = new WeakSet<object>();

@@ -1,0 +1,20 @@
+/** The user's object for a hold on a group of locks. */
+import { Hold, recordOf } from "../lock/hold.js";
+import type { GroupGrant } from "./group-grant.js";
+
+/**
+ * A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority.
+ * @example
+ * const hold = await new MultiLock(client.getLock("account:1"), client.getLock("account:2")).lock();
+ * await hold.unlock();
+ */
+export class MultiHold extends Hold {
+  /**
+   * The members' holds, in the order of the members. A RedLock's hold begins with a majority of them; members that grant it
+   * later join while it is held. Giving back a member by itself ends the group's hold once fewer than all (of a RedLock: than
+   * a majority) are left: it is lost, `forced`, and the rest is given back.
+   */
+  get members(): Hold[] {
+    return (recordOf(this).grant as GroupGrant).seats.map(({ view }) => view);
+  }
+}

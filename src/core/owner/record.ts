@@ -1,0 +1,175 @@
+/**
+ * What one owner has: a grant of each lock that it holds, its calls under way, the holds that `lock.unlock()` gives back, and
+ * whose run's turn it is. It knows neither commands nor scripts.
+ */
+import type { Frame } from "./context.js";
+import { Turns } from "./turns.js";
+
+/** All that an owner has of one lock, as its owner sees it. */
+export interface OwnGrant {
+  readonly lockKey: string;
+  readonly wireId: string;
+}
+
+/** A call under way, as its owner sees it. */
+export interface OwnCall {
+  readonly lockKey: string;
+  /** Of the try that is on its way, or was refused. */
+  readonly wireId: string | undefined;
+  /** Calls of one site get the lock in order, so it is enough to resume one of them at a time. */
+  readonly siteName: string;
+  readonly frame: Frame | undefined;
+  readonly isShared: boolean;
+  /** It stands aside until its owner has a turn or an answer for it. */
+  readonly isAside: boolean;
+  /** It waits in line. */
+  readonly isInLine: boolean;
+  /** Tries again, if it waits in line. */
+  remind(): void;
+  /** Looks again what is to be done. */
+  step(): void;
+}
+
+/** A hold that `lock.unlock()` may give back. */
+export interface OpenHold {
+  readonly lockKey: string;
+}
+
+export class OwnerRecord {
+  #grants: Map<string, OwnGrant> | undefined;
+  #calls: Set<OwnCall> | undefined;
+  /** Wire ids whose END has no answer yet, with the keys of their locks. */
+  #ending: Map<string, string> | undefined;
+  #turns: Map<string, Turns> | undefined;
+  #open: OpenHold[] | undefined;
+
+  /** The grant that the owner has under this key. */
+  grantOf(lockKey: string): OwnGrant | undefined {
+    return this.#grants?.get(lockKey);
+  }
+
+  /** From now on the owner's calls on this lock re-enter, those under way too. */
+  granted(grant: OwnGrant): void {
+    this.#grants ??= new Map();
+    this.#grants.set(grant.lockKey, grant);
+    this.look(grant.lockKey);
+    this.resume(grant.lockKey);
+  }
+
+  /** Calls on this lock that wait in line look again. */
+  look(lockKey: string): void {
+    for (const call of [...(this.#calls ?? [])]) {
+      if (call.lockKey === lockKey && call.isInLine) call.step();
+    }
+  }
+
+  /** The grant ends; its END is on its way until {@link answered}. */
+  ends(grant: OwnGrant): void {
+    if (this.#grants?.get(grant.lockKey) === grant) this.#grants.delete(grant.lockKey);
+    this.end(grant.lockKey, grant.wireId);
+  }
+
+  /** The END of a wire id is on its way. */
+  end(lockKey: string, wireId: string): void {
+    this.#ending ??= new Map();
+    this.#ending.set(wireId, lockKey);
+  }
+
+  /** The END of a wire id has been answered: who was refused because of it looks again. */
+  answered(lockKey: string, wireId: string): void {
+    if (this.#ending?.delete(wireId)) this.resume(lockKey);
+  }
+
+  /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
+  recheck(lockKey: string): void {
+    for (const call of [...(this.#calls ?? [])]) {
+      if (call.lockKey !== lockKey || !call.isAside || !call.frame) continue;
+      if (!this.turnsOf(lockKey).admits(call.frame, call.isShared)) call.step();
+    }
+  }
+
+  /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
+  isAsking(isWanted: (call: OwnCall) => boolean): boolean {
+    return [...(this.#calls ?? [])].some((call) => !call.frame && isWanted(call));
+  }
+
+  begin(call: OwnCall): void {
+    this.#calls ??= new Set();
+    this.#calls.add(call);
+  }
+
+  /** The call is over. */
+  over(call: OwnCall): void {
+    if (!this.#calls?.delete(call)) return;
+    this.settle(call);
+    // Who was refused by the call's wire id, or waits for a turn that it had been promised, looks again.
+    this.resume(call.lockKey);
+  }
+
+  /** The call has got the lock, gives up, or waits anew: the next may have its turn. */
+  settle(call: OwnCall): void {
+    const turns = this.#turns?.get(call.lockKey);
+    turns?.settle(call);
+    if (turns?.isIdle) this.#turns?.delete(call.lockKey);
+  }
+
+  /**
+   * Whether the holder of the lock that `asking` wants is the owner itself: by another call, or by a grant that is on its way
+   * here or back. (One owner may have locks of several clients: to each other these are strangers.)
+   */
+  isOwn(wireId: string, asking: OwnCall): boolean {
+    const { lockKey } = asking;
+    if (this.#ending?.get(wireId) === lockKey || this.#grants?.get(lockKey)?.wireId === wireId) return true;
+    for (const call of this.#calls ?? []) {
+      if (call === asking || call.lockKey !== lockKey || call.wireId !== wireId) continue;
+      // A copy of its try was granted after the try was refused: it has to ask once more.
+      call.remind();
+      return true;
+    }
+    return false;
+  }
+
+  /** Calls on this lock that stand aside look again. */
+  resume(lockKey: string): void {
+    if (!this.#calls) return;
+    for (const call of [...this.#calls]) {
+      if (call.lockKey === lockKey && call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
+    }
+  }
+
+  /** The turns of the owner's runs on this lock. */
+  turnsOf(lockKey: string): Turns {
+    this.#turns ??= new Map();
+    let turns = this.#turns.get(lockKey);
+    if (!turns) {
+      turns = new Turns();
+      this.#turns.set(lockKey, turns);
+    }
+    return turns;
+  }
+
+  /** The run is over: a sibling may begin. */
+  endRun(lockKey: string, frame: Frame): void {
+    const turns = this.#turns?.get(lockKey);
+    if (!turns?.end(frame)) return;
+    this.resume(lockKey);
+    if (turns.isIdle) this.#turns?.delete(lockKey);
+  }
+
+  // Holds that `lock.unlock()` gives back, lost ones too, in the order of the grants
+
+  opened(hold: OpenHold): void {
+    this.#open ??= [];
+    this.#open.push(hold);
+  }
+
+  closed(hold: OpenHold): void {
+    const at = this.#open?.lastIndexOf(hold) ?? -1;
+    if (at >= 0) this.#open?.splice(at, 1);
+  }
+
+  /** The innermost that is wanted. */
+  innermost<H extends OpenHold>(isWanted: (hold: OpenHold) => hold is H): H | undefined {
+    return this.#open && [...this.#open].reverse().find(isWanted);
+  }
+}

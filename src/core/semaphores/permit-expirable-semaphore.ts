@@ -1,0 +1,229 @@
+/** The semaphore whose permits have an id and a lease each: permits of a process that died come back by themselves. */
+import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "../../base/arguments.js";
+import { elapsedSince, instant } from "../../base/clock.js";
+import { LockNotOwnerError } from "../../base/errors.js";
+import { permitLeases } from "../../base/names.js";
+import { noop } from "../../base/work.js";
+import { permitsState } from "../../scripts/generated.js";
+import { addPermits, trySetPermits } from "./giving.js";
+import { KeptPermit } from "./kept-permit.js";
+import type { KeptPermits } from "./kept-permits.js";
+import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { setLease, setLimit } from "./permit-settings.js";
+import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
+import { waitFor } from "./request.js";
+import type { SignalOptions } from "./semaphore.js";
+
+/** Options of {@link PermitExpirableSemaphore.acquire}. */
+export interface PermitOptions extends SignalOptions {
+  /** Milliseconds, a whole number; if absent the watchdog keeps the permit until it is given back. */
+  lease?: number | undefined;
+}
+
+/** How many permits there are. */
+interface Permits {
+  readonly free: number;
+  readonly out: number;
+}
+
+/**
+ * Permits that any number of processes share, each with a lease by the server's clock. Any process may give back an id.
+ * A permit that is handed to another process should have a lease: otherwise the watchdog of the process that took it
+ * keeps it.
+ * @example
+ * const seats = client.getPermitExpirableSemaphore("seats");
+ * await seats.trySetPermits(4);
+ * const id = await seats.tryAcquire(1_000, 60_000);
+ * if (id !== null) await seats.release(id);
+ */
+export class PermitExpirableSemaphore {
+  /** The name as it was asked for: without the prefix. */
+  readonly name: string;
+  readonly #number: SharedNumber;
+  readonly #kept: KeptPermits;
+
+  /** Made by `LockClient.getPermitExpirableSemaphore`. @internal */
+  constructor(number: SharedNumber, kept: KeptPermits) {
+    checkNumber(number, "getPermitExpirableSemaphore");
+    this.name = number.name;
+    this.#number = number;
+    this.#kept = kept;
+  }
+
+  /**
+   * Sets the number of permits, unless that was done before. Resolves with whether this call set it; to change a number
+   * that is set use {@link setPermits} or {@link addPermits}.
+   * @throws as {@link addPermits}
+   */
+  async trySetPermits(permits: number): Promise<boolean> {
+    return trySetPermits(this.#number, permits);
+  }
+
+  /**
+   * Takes a permit; waits until there is one. Resolves with its id, 32 hex digits.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late);
+   * `signal.reason`
+   */
+  async acquire(options?: PermitOptions): Promise<string> {
+    const { lease, signal } = checkOptions(options, ["lease", "signal"], "acquire");
+    return (await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as string;
+  }
+
+  /**
+   * Takes a permit if there is one within `wait` milliseconds (at once if absent or 0), for a lease of `lease`
+   * milliseconds (kept by the watchdog if absent). Resolves with its id, or null.
+   * @throws as {@link acquire}
+   */
+  async tryAcquire(wait?: number, lease?: number, options?: SignalOptions): Promise<string | null> {
+    const { signal } = checkOptions(options, ["signal"], "tryAcquire");
+    return (await this.#take(checkWait(wait) ?? 0, lease, signal)) ?? null;
+  }
+
+  /**
+   * Gives a permit back.
+   * @throws NOT_OWNER if the permit is unknown, or its lease has ended; UNAVAILABLE without an answer: the release goes
+   * on in the background then, and a further call asks for it again; UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
+  async release(id: string): Promise<void> {
+    if (await this.tryRelease(id)) return;
+    throw new LockNotOwnerError(
+      this.name,
+      `semaphore "${this.name}": no such permit, or its lease has ended; give it a longer lease, or none`,
+    );
+  }
+
+  /**
+   * As {@link release}; resolves with false instead of rejecting NOT_OWNER.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
+  async tryRelease(id: string): Promise<boolean> {
+    const known = checkId(id);
+    const number = this.#number;
+    if (known === undefined) {
+      number.assertNotEnded();
+      return false;
+    }
+    if (this.#kept.wasClosed(number, known)) return true;
+    const returning = this.#kept.returning(number, known);
+    if (returning) return number.env.runner.withTimeout(this.name, returning);
+    const kept = this.#kept.get(number, known);
+    if (kept) this.#kept.drop(kept);
+    return this.#giveBack(known, kept);
+  }
+
+  /**
+   * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
+   * whether there is such a permit. One that the watchdog kept is lost if there is no answer until its deadline, or until
+   * the end of the new lease, whichever comes first.
+   * @throws UNAVAILABLE without an answer: the call goes on in the background then, unless a further one of this client
+   * overrules it; UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
+  async updateLeaseTime(id: string, lease: number): Promise<boolean> {
+    const known = checkId(id);
+    const ms = checkInteger(lease, "lease", 1);
+    const number = this.#number;
+    number.env.assertOpen(this.name);
+    if (known === undefined) return false;
+    return setLease(number, this.#kept, known, ms);
+  }
+
+  /**
+   * How many permits are free; below 0 while more are out than there are to be.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
+  async availablePermits(): Promise<number> {
+    return (await this.#ask()).free;
+  }
+
+  /**
+   * How many permits are out.
+   * @throws as {@link availablePermits}
+   */
+  async acquiredPermits(): Promise<number> {
+    return (await this.#ask()).out;
+  }
+
+  /**
+   * How many permits there are, free and out.
+   * @throws as {@link availablePermits}
+   */
+  async getPermits(): Promise<number> {
+    const { free, out } = await this.#ask();
+    return free + out;
+  }
+
+  /**
+   * Sets how many permits there are, free and out.
+   * @throws as {@link updateLeaseTime}
+   */
+  async setPermits(permits: number): Promise<void> {
+    const count = checkInteger(permits, "permits", 0);
+    const number = this.#number;
+    number.env.assertOpen(this.name);
+    await setLimit(number, count);
+  }
+
+  /**
+   * Makes more permits.
+   * @throws UNAVAILABLE if Redis gives no answer in time; the call goes on in the background, so do not repeat it;
+   * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
+  async addPermits(permits: number): Promise<void> {
+    await addPermits(this.#number, permits);
+  }
+
+  async #take(wait: number, lease: unknown, given: unknown): Promise<string | undefined> {
+    const ms = checkLease(lease);
+    const signal = checkSignal(given);
+    const number = this.#number;
+    const { clock, settings } = number.env;
+    const begun = clock.mono();
+    const want = new TakePermit(number, ms ?? settings.watchdogTimeout);
+    const permit = await waitFor(number, want, wait, signal, (granted) => {
+      if (ms === undefined) this.#keep(granted);
+      const event = { waited: clock.mono() - begun, nested: false, permitId: granted.id };
+      number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
+    });
+    return permit?.id;
+  }
+
+  /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
+  async #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
+    const number = this.#number;
+    const call = number.env.wireId();
+    const begun = instant(number.env.clock);
+    let out = false;
+    const answered = (word: number) => {
+      // So late, an earlier run of this command may have given it back, and its tombstone may have lapsed since.
+      out = word === 1 || elapsedSince(number.env.clock, begun) > MARKER_TTL;
+      const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
+      if (out) number.emit("released", about);
+      else if (kept) number.emit("lost", { ...about, reason: "expired" });
+      return out;
+    };
+    await number.goOn(
+      (onSilence) => number.callUntilAnswered(() => endStep(number, id, call), onSilence),
+      (work) => this.#kept.returns(number, id, work.then(answered)),
+    );
+    return out;
+  }
+
+  #keep({ id, sent }: Permit): void {
+    const number = this.#number;
+    const call = number.env.wireId();
+    const giveBack = () => number.callUntilAnswered(() => endStep(number, id, call), noop);
+    const permit = { permits: this.#kept, number, id, leases: permitLeases(number.key), sent, giveBack };
+    this.#kept.keep(new KeptPermit(permit));
+  }
+
+  #ask(): Promise<Permits> {
+    const number = this.#number;
+    return number.ask(
+      () => ({ script: permitsState, keys: keysOf(number), args: { publish: number.publish } }),
+      (reply) => {
+        const [free = 0, out = 0] = (reply as unknown[]).map(Number);
+        return { free, out };
+      },
+    );
+  }
+}
