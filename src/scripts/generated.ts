@@ -328,7 +328,7 @@ const clientDescribeHeader = {
   args: { ttl: "ms", label: "text", host: "text", pid: "text", since: "text", holds: "text", waits: "text" },
 } as const;
 /** What a client has and waits for, where the index is on another server. See lua/client/describe.lua. */
-export const clientDescribe: ScriptOf<typeof clientDescribeHeader> = defineScript(
+export const clientDescribe: ScriptOf<typeof clientDescribeHeader> = /* @__PURE__ */ defineScript(
   clientDescribeHeader,
   `local client = KEYS[1]
 local ttl = ARGV[1]
@@ -344,7 +344,7 @@ const clientEnlistHeader = {
   args: { id: "text", ttl: "ms" },
 } as const;
 /** That there is this client. See lua/client/enlist.lua. */
-export const clientEnlist: ScriptOf<typeof clientEnlistHeader> = defineScript(
+export const clientEnlist: ScriptOf<typeof clientEnlistHeader> = /* @__PURE__ */ defineScript(
   clientEnlistHeader,
   `local index = KEYS[1]
 local id, ttl = ARGV[1], ARGV[2]
@@ -368,7 +368,7 @@ const clientTellHeader = {
   },
 } as const;
 /** What a client has and waits for, so that others can see whose that is; and that there is this client. See lua/client/tell.lua. */
-export const clientTell: ScriptOf<typeof clientTellHeader> = defineScript(
+export const clientTell: ScriptOf<typeof clientTellHeader> = /* @__PURE__ */ defineScript(
   clientTellHeader,
   `local client, index = KEYS[1], KEYS[2]
 local id, ttl = ARGV[1], ARGV[2]
@@ -388,7 +388,7 @@ const counterInspectHeader = {
   flags: "no-writes",
 } as const;
 /** What the keys of a semaphore, permits or a latch say. See lua/counter/inspect.lua. */
-export const counterInspect: ScriptOf<typeof counterInspectHeader> = defineScript(
+export const counterInspect: ScriptOf<typeof counterInspectHeader> = /* @__PURE__ */ defineScript(
   counterInspectHeader,
   `local number, leases = KEYS[1], KEYS[2]
 if redis.call('EXISTS', number) == 0 then
@@ -408,7 +408,7 @@ const counterStateHeader = {
   args: {},
 } as const;
 /** The number of a semaphore or latch. See lua/counter/state.lua. */
-export const counterState: ScriptOf<typeof counterStateHeader> = defineScript(
+export const counterState: ScriptOf<typeof counterStateHeader> = /* @__PURE__ */ defineScript(
   counterStateHeader,
   `local number = KEYS[1]
 ${sharedCountsNumberIn}
@@ -420,7 +420,7 @@ const counterTrySetHeader = {
   args: { count: "int", message: "text", markerTtl: "ms", latest: "int", publish: "text" },
 } as const;
 /** Sets the number of a semaphore or latch that has none, once. See lua/counter/try-set.lua. */
-export const counterTrySet: ScriptOf<typeof counterTrySetHeader> = defineScript(
+export const counterTrySet: ScriptOf<typeof counterTrySetHeader> = /* @__PURE__ */ defineScript(
   counterTrySetHeader,
   `local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -456,7 +456,7 @@ const fairAcquireHeader = {
   args: { owner: "text", lease: "ms", grace: "ms", aliveFor: "int", publish: "text", coWaiters: "text..." },
 } as const;
 /** Takes a free lock for a fresh wire id if nobody is before it in the queue. See lua/fair/acquire.lua. */
-export const fairAcquire: ScriptOf<typeof fairAcquireHeader> = defineScript(
+export const fairAcquire: ScriptOf<typeof fairAcquireHeader> = /* @__PURE__ */ defineScript(
   fairAcquireHeader,
   `local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -547,7 +547,7 @@ const fairEndHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/fair/end.lua. */
-export const fairEnd: ScriptOf<typeof fairEndHeader> = defineScript(
+export const fairEnd: ScriptOf<typeof fairEndHeader> = /* @__PURE__ */ defineScript(
   fairEndHeader,
   `local lock, queue, timeouts, alive, channel, tombstones =
 KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
@@ -631,7 +631,7 @@ const fairForceHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends the wire id of whoever holds the lock, and wakes the next waiter. See lua/fair/force.lua. */
-export const fairForce: ScriptOf<typeof fairForceHeader> = defineScript(
+export const fairForce: ScriptOf<typeof fairForceHeader> = /* @__PURE__ */ defineScript(
   fairForceHeader,
   `local lock, queue, timeouts, alive, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local tombstones, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -675,7 +675,7 @@ const fairOldForceHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives a lock back, whoever holds it, and wakes the next waiter. See lua/fair/old-force.lua. */
-export const fairOldForce: ScriptOf<typeof fairOldForceHeader> = defineScript(
+export const fairOldForce: ScriptOf<typeof fairOldForceHeader> = /* @__PURE__ */ defineScript(
   fairOldForceHeader,
   `local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
@@ -715,7 +715,7 @@ const fairReleaseHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives back one hold. See lua/fair/release.lua. */
-export const fairRelease: ScriptOf<typeof fairReleaseHeader> = defineScript(
+export const fairRelease: ScriptOf<typeof fairReleaseHeader> = /* @__PURE__ */ defineScript(
   fairReleaseHeader,
   `local lock, queue, timeouts, alive, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local owner, count, left, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -752,7 +752,7 @@ const fairTakeHeader = {
   args: { owner: "text", lease: "ms", grace: "ms", aliveFor: "int", publish: "text", coWaiters: "text..." },
 } as const;
 /** Takes a free lock for a fresh wire id if nobody is before it in the queue. See lua/fair/take.lua. */
-export const fairTake: ScriptOf<typeof fairTakeHeader> = defineScript(
+export const fairTake: ScriptOf<typeof fairTakeHeader> = /* @__PURE__ */ defineScript(
   fairTakeHeader,
   `local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -844,7 +844,7 @@ const fairUndoHeader = {
   flags: "allow-oom",
 } as const;
 /** Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that refuses it should it arrive later still. See lua/fair/undo.lua. */
-export const fairUndo: ScriptOf<typeof fairUndoHeader> = defineScript(
+export const fairUndo: ScriptOf<typeof fairUndoHeader> = /* @__PURE__ */ defineScript(
   fairUndoHeader,
   `local lock, queue, timeouts, alive, channel, tombstones =
 KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
@@ -922,7 +922,7 @@ const fencedAcquireHeader = {
   args: { owner: "text", lease: "ms" },
 } as const;
 /** Takes a free lock for a fresh wire id and the next fencing token. See lua/fenced/acquire.lua. */
-export const fencedAcquire: ScriptOf<typeof fencedAcquireHeader> = defineScript(
+export const fencedAcquire: ScriptOf<typeof fencedAcquireHeader> = /* @__PURE__ */ defineScript(
   fencedAcquireHeader,
   `local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], ARGV[2]
@@ -979,7 +979,7 @@ const fencedOldPassHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives a lock back and grants it in the same step to the successor, a waiter in the process of the giver (lock cohorting: Dice, Marathe and Shavit 2012). See lua/fenced/old-pass.lua. */
-export const fencedOldPass: ScriptOf<typeof fencedOldPassHeader> = defineScript(
+export const fencedOldPass: ScriptOf<typeof fencedOldPassHeader> = /* @__PURE__ */ defineScript(
   fencedOldPassHeader,
   `local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, successor, lease, ask = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -1029,7 +1029,7 @@ const fencedPassHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012), with the next fencing token. See lua/fenced/pass.lua. */
-export const fencedPass: ScriptOf<typeof fencedPassHeader> = defineScript(
+export const fencedPass: ScriptOf<typeof fencedPassHeader> = /* @__PURE__ */ defineScript(
   fencedPassHeader,
   `local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -1060,7 +1060,7 @@ const fencedTakeHeader = {
   args: { owner: "text", lease: "ms" },
 } as const;
 /** Takes a free lock for a fresh wire id and the next fencing token. See lua/fenced/take.lua. */
-export const fencedTake: ScriptOf<typeof fencedTakeHeader> = defineScript(
+export const fencedTake: ScriptOf<typeof fencedTakeHeader> = /* @__PURE__ */ defineScript(
   fencedTakeHeader,
   `local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], ARGV[2]
@@ -1103,7 +1103,7 @@ const latchCountDownHeader = {
   flags: "allow-oom",
 } as const;
 /** Counts a latch down by one; at zero it is open, its key is deleted, and all who wait are told. See lua/latch/count-down.lua. */
-export const latchCountDown: ScriptOf<typeof latchCountDownHeader> = defineScript(
+export const latchCountDown: ScriptOf<typeof latchCountDownHeader> = /* @__PURE__ */ defineScript(
   latchCountDownHeader,
   `local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
@@ -1131,7 +1131,7 @@ const lockAcquireHeader = {
   args: { owner: "text", lease: "ms" },
 } as const;
 /** Takes a free lock for a fresh wire id. See lua/lock/acquire.lua. */
-export const lockAcquire: ScriptOf<typeof lockAcquireHeader> = defineScript(
+export const lockAcquire: ScriptOf<typeof lockAcquireHeader> = /* @__PURE__ */ defineScript(
   lockAcquireHeader,
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
@@ -1160,7 +1160,7 @@ const lockExtendHeader = {
   args: { owner: "text", lease: "ms" },
 } as const;
 /** Sets the TTL of a lock that the owner has, up or down. See lua/lock/extend.lua. */
-export const lockExtend: ScriptOf<typeof lockExtendHeader> = defineScript(
+export const lockExtend: ScriptOf<typeof lockExtendHeader> = /* @__PURE__ */ defineScript(
   lockExtendHeader,
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
@@ -1178,7 +1178,7 @@ const lockForceHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives a lock back, whoever holds it. See lua/lock/force.lua. */
-export const lockForce: ScriptOf<typeof lockForceHeader> = defineScript(
+export const lockForce: ScriptOf<typeof lockForceHeader> = /* @__PURE__ */ defineScript(
   lockForceHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
@@ -1202,7 +1202,7 @@ const lockInspectHeader = {
   flags: "no-writes",
 } as const;
 /** What a lock's keys say: of every kind, since only they know which it is. See lua/lock/inspect.lua. */
-export const lockInspect: ScriptOf<typeof lockInspectHeader> = defineScript(
+export const lockInspect: ScriptOf<typeof lockInspectHeader> = /* @__PURE__ */ defineScript(
   lockInspectHeader,
   `local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
 ${sharedIsInteger}
@@ -1248,7 +1248,7 @@ const lockPassHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives a lock back and grants it in the same step to the successor, a waiter in the process of the giver (lock cohorting: Dice, Marathe and Shavit 2012). See lua/lock/pass.lua. */
-export const lockPass: ScriptOf<typeof lockPassHeader> = defineScript(
+export const lockPass: ScriptOf<typeof lockPassHeader> = /* @__PURE__ */ defineScript(
   lockPassHeader,
   `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, successor, lease, ask = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -1281,7 +1281,7 @@ const lockReenterHeader = {
   args: { owner: "text", count: "int", lease: "ms" },
 } as const;
 /** Adds one hold to a lock that the owner has. See lua/lock/reenter.lua. */
-export const lockReenter: ScriptOf<typeof lockReenterHeader> = defineScript(
+export const lockReenter: ScriptOf<typeof lockReenterHeader> = /* @__PURE__ */ defineScript(
   lockReenterHeader,
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, count, lease = ARGV[1], ARGV[2], ARGV[3]
@@ -1305,7 +1305,7 @@ const lockReleaseHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives back one hold. See lua/lock/release.lua. */
-export const lockRelease: ScriptOf<typeof lockReleaseHeader> = defineScript(
+export const lockRelease: ScriptOf<typeof lockReleaseHeader> = /* @__PURE__ */ defineScript(
   lockReleaseHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -1328,7 +1328,7 @@ const lockRenewHeader = {
   args: { lease: "ms", owners: "text..." },
 } as const;
 /** Renews many locks, each for its owner. See lua/lock/renew.lua. */
-export const lockRenew: ScriptOf<typeof lockRenewHeader> = defineScript(
+export const lockRenew: ScriptOf<typeof lockRenewHeader> = /* @__PURE__ */ defineScript(
   lockRenewHeader,
   `local locks = KEYS
 local lease = ARGV[1]
@@ -1348,7 +1348,7 @@ const lockStateHeader = {
   args: { owner: "text" },
 } as const;
 /** What is known of a lock and of one owner in it. See lua/lock/state.lua. */
-export const lockState: ScriptOf<typeof lockStateHeader> = defineScript(
+export const lockState: ScriptOf<typeof lockStateHeader> = /* @__PURE__ */ defineScript(
   lockStateHeader,
   `local lock = KEYS[1]
 local owner = ARGV[1]
@@ -1365,7 +1365,7 @@ const lockUndoHeader = {
   flags: "allow-oom",
 } as const;
 /** Undoes acquires, or one nested acquire, whose outcome is unknown or unwanted, and leaves a tombstone for each that refuses it should it arrive later still. See lua/lock/undo.lua. */
-export const lockUndo: ScriptOf<typeof lockUndoHeader> = defineScript(
+export const lockUndo: ScriptOf<typeof lockUndoHeader> = /* @__PURE__ */ defineScript(
   lockUndoHeader,
   `local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
 local count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -1393,7 +1393,7 @@ const permitsAcquireHeader = {
   args: { id: "text", lease: "ms", publish: "text" },
 } as const;
 /** Takes one permit under a fresh id, for a lease. See lua/permits/acquire.lua. */
-export const permitsAcquire: ScriptOf<typeof permitsAcquireHeader> = defineScript(
+export const permitsAcquire: ScriptOf<typeof permitsAcquireHeader> = /* @__PURE__ */ defineScript(
   permitsAcquireHeader,
   `local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, lease, publish = ARGV[1], ARGV[2], ARGV[3]
@@ -1430,7 +1430,7 @@ const permitsReleaseHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends a permit: given back, or given up by a call whose outcome is unknown, which must get nothing should it come later. See lua/permits/release.lua. */
-export const permitsRelease: ScriptOf<typeof permitsReleaseHeader> = defineScript(
+export const permitsRelease: ScriptOf<typeof permitsReleaseHeader> = /* @__PURE__ */ defineScript(
   permitsReleaseHeader,
   `local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -1460,7 +1460,7 @@ const permitsRenewHeader = {
   flags: "allow-oom",
 } as const;
 /** Renews many permits. See lua/permits/renew.lua. */
-export const permitsRenew: ScriptOf<typeof permitsRenewHeader> = defineScript(
+export const permitsRenew: ScriptOf<typeof permitsRenewHeader> = /* @__PURE__ */ defineScript(
   permitsRenewHeader,
   `local leases = KEYS
 local lease = ARGV[1]
@@ -1484,7 +1484,7 @@ const permitsSetHeader = {
   args: { count: "int", call: "int", markerTtl: "ms", latest: "int", publish: "text" },
 } as const;
 /** Sets how many permits there are, the ones that are out included. See lua/permits/set.lua. */
-export const permitsSet: ScriptOf<typeof permitsSetHeader> = defineScript(
+export const permitsSet: ScriptOf<typeof permitsSetHeader> = /* @__PURE__ */ defineScript(
   permitsSetHeader,
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local count, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -1515,7 +1515,7 @@ const permitsStateHeader = {
   flags: "allow-oom",
 } as const;
 /** How many permits are free, and how many are out. See lua/permits/state.lua. */
-export const permitsState: ScriptOf<typeof permitsStateHeader> = defineScript(
+export const permitsState: ScriptOf<typeof permitsStateHeader> = /* @__PURE__ */ defineScript(
   permitsStateHeader,
   `local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
 local publish = ARGV[1]
@@ -1532,7 +1532,7 @@ const permitsUpdateHeader = {
   flags: "allow-oom",
 } as const;
 /** Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one permit, since Redisson wakes as many threads as the message says). See lua/permits/update.lua. */
-export const permitsUpdate: ScriptOf<typeof permitsUpdateHeader> = defineScript(
+export const permitsUpdate: ScriptOf<typeof permitsUpdateHeader> = /* @__PURE__ */ defineScript(
   permitsUpdateHeader,
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, lease, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -1568,7 +1568,7 @@ const plainEndHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/plain/end.lua. */
-export const plainEnd: ScriptOf<typeof plainEndHeader> = defineScript(
+export const plainEnd: ScriptOf<typeof plainEndHeader> = /* @__PURE__ */ defineScript(
   plainEndHeader,
   `local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
@@ -1593,7 +1593,7 @@ const plainForceHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends the wire id of whoever holds the lock. See lua/plain/force.lua. */
-export const plainForce: ScriptOf<typeof plainForceHeader> = defineScript(
+export const plainForce: ScriptOf<typeof plainForceHeader> = /* @__PURE__ */ defineScript(
   plainForceHeader,
   `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
@@ -1622,7 +1622,7 @@ const plainKeepHeader = {
   flags: "allow-oom",
 } as const;
 /** Keeps locks that their owners have: renews, extends, and notes counts. See lua/plain/keep.lua. */
-export const plainKeep: ScriptOf<typeof plainKeepHeader> = defineScript(
+export const plainKeep: ScriptOf<typeof plainKeepHeader> = /* @__PURE__ */ defineScript(
   plainKeepHeader,
   `local locks = KEYS
 local lease = ARGV[1]
@@ -1646,7 +1646,7 @@ const plainPassHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/plain/pass.lua. */
-export const plainPass: ScriptOf<typeof plainPassHeader> = defineScript(
+export const plainPass: ScriptOf<typeof plainPassHeader> = /* @__PURE__ */ defineScript(
   plainPassHeader,
   `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -1667,7 +1667,7 @@ const plainTakeHeader = {
   args: { owner: "text", lease: "ms" },
 } as const;
 /** Takes a free lock for a fresh wire id. See lua/plain/take.lua. */
-export const plainTake: ScriptOf<typeof plainTakeHeader> = defineScript(
+export const plainTake: ScriptOf<typeof plainTakeHeader> = /* @__PURE__ */ defineScript(
   plainTakeHeader,
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
@@ -1696,7 +1696,7 @@ const readAcquireHeader = {
   args: { yield: "int", owners: "text...", leases: "ms..." },
 } as const;
 /** Takes the read side for fresh wire ids, each unless another owner writes or, where writers go first, a writer waits. See lua/read/acquire.lua. */
-export const readAcquire: ScriptOf<typeof readAcquireHeader> = defineScript(
+export const readAcquire: ScriptOf<typeof readAcquireHeader> = /* @__PURE__ */ defineScript(
   readAcquireHeader,
   `local lock, writers, theirs = KEYS[1], KEYS[2], KEYS
 local yield = ARGV[1]
@@ -1745,7 +1745,7 @@ const readExtendHeader = {
   args: { owner: "text", left: "int", terms: "int..." },
 } as const;
 /** Sets the terms of an owner's read holds, up or down. See lua/read/extend.lua. */
-export const readExtend: ScriptOf<typeof readExtendHeader> = defineScript(
+export const readExtend: ScriptOf<typeof readExtendHeader> = /* @__PURE__ */ defineScript(
   readExtendHeader,
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, left = ARGV[1], ARGV[2]
@@ -1775,7 +1775,7 @@ const readForceHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends the wire ids of all readers. See lua/read/force.lua. */
-export const readForce: ScriptOf<typeof readForceHeader> = defineScript(
+export const readForce: ScriptOf<typeof readForceHeader> = /* @__PURE__ */ defineScript(
   readForceHeader,
   `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
@@ -1816,7 +1816,7 @@ const readOldForceHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives the read side back, whoever holds it. See lua/read/old-force.lua. */
-export const readOldForce: ScriptOf<typeof readOldForceHeader> = defineScript(
+export const readOldForce: ScriptOf<typeof readOldForceHeader> = /* @__PURE__ */ defineScript(
   readOldForceHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
@@ -1854,7 +1854,7 @@ const readReenterHeader = {
   args: { owner: "text", field: "text", count: "int", lease: "ms" },
 } as const;
 /** Adds one read hold to those of an owner that reads or writes already. See lua/read/reenter.lua. */
-export const readReenter: ScriptOf<typeof readReenterHeader> = defineScript(
+export const readReenter: ScriptOf<typeof readReenterHeader> = /* @__PURE__ */ defineScript(
   readReenterHeader,
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, field, count, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -1896,7 +1896,7 @@ const readReleaseHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives back one read hold: sets the owner's read holds to those that are left. See lua/read/release.lua. */
-export const readRelease: ScriptOf<typeof readReleaseHeader> = defineScript(
+export const readRelease: ScriptOf<typeof readReleaseHeader> = /* @__PURE__ */ defineScript(
   readReleaseHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -1935,7 +1935,7 @@ const readRenewHeader = {
   args: { lease: "ms", owners: "text..." },
 } as const;
 /** Renews the read holds of many locks, each for its owner and for nobody else. See lua/read/renew.lua. */
-export const readRenew: ScriptOf<typeof readRenewHeader> = defineScript(
+export const readRenew: ScriptOf<typeof readRenewHeader> = /* @__PURE__ */ defineScript(
   readRenewHeader,
   `local locks = KEYS
 local lease = ARGV[1]
@@ -1977,7 +1977,7 @@ const readStateHeader = {
   args: { owner: "text" },
 } as const;
 /** What is known of the read side and of one owner in it. See lua/read/state.lua. */
-export const readState: ScriptOf<typeof readStateHeader> = defineScript(
+export const readState: ScriptOf<typeof readStateHeader> = /* @__PURE__ */ defineScript(
   readStateHeader,
   `local locks = KEYS
 local owner = ARGV[1]
@@ -2001,7 +2001,7 @@ const readTakeHeader = {
   args: { owner: "text", lease: "ms", yield: "int" },
 } as const;
 /** Takes the read side for a fresh wire id, unless somebody writes or, where writers go first, a writer waits. See lua/read/take.lua. */
-export const readTake: ScriptOf<typeof readTakeHeader> = defineScript(
+export const readTake: ScriptOf<typeof readTakeHeader> = /* @__PURE__ */ defineScript(
   readTakeHeader,
   `local lock, tombstone, hold, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease, yield = ARGV[1], ARGV[2], ARGV[3]
@@ -2048,7 +2048,7 @@ const readUndoHeader = {
   flags: "allow-oom",
 } as const;
 /** Undoes one acquire or nested acquire of the read side whose outcome is unknown or unwanted, and leaves a tombstone that refuses it should it arrive later still. See lua/read/undo.lua. */
-export const readUndo: ScriptOf<typeof readUndoHeader> = defineScript(
+export const readUndo: ScriptOf<typeof readUndoHeader> = /* @__PURE__ */ defineScript(
   readUndoHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -2085,7 +2085,7 @@ const readWriteEndHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends wire ids for good, on both sides: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/read-write/end.lua. */
-export const readWriteEnd: ScriptOf<typeof readWriteEndHeader> = defineScript(
+export const readWriteEnd: ScriptOf<typeof readWriteEndHeader> = /* @__PURE__ */ defineScript(
   readWriteEndHeader,
   `local lock, channel, writers, nextTombstone, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -2136,7 +2136,7 @@ const readWriteKeepHeader = {
   flags: "allow-oom",
 } as const;
 /** Keeps what owners have of read-write locks, on both sides: renews, extends, and notes counts. See lua/read-write/keep.lua. */
-export const readWriteKeep: ScriptOf<typeof readWriteKeepHeader> = defineScript(
+export const readWriteKeep: ScriptOf<typeof readWriteKeepHeader> = /* @__PURE__ */ defineScript(
   readWriteKeepHeader,
   `local locks = KEYS
 local lease = ARGV[1]
@@ -2191,7 +2191,7 @@ const semaphoreAcquireHeader = {
   args: { count: "int", markerTtl: "ms" },
 } as const;
 /** Takes permits if that many are free. See lua/semaphore/acquire.lua. */
-export const semaphoreAcquire: ScriptOf<typeof semaphoreAcquireHeader> = defineScript(
+export const semaphoreAcquire: ScriptOf<typeof semaphoreAcquireHeader> = /* @__PURE__ */ defineScript(
   semaphoreAcquireHeader,
   `local permits, marker = KEYS[1], KEYS[2]
 local count, markerTtl = ARGV[1], ARGV[2]
@@ -2216,7 +2216,7 @@ const semaphoreDrainHeader = {
   args: { markerTtl: "ms" },
 } as const;
 /** Takes all free permits. See lua/semaphore/drain.lua. */
-export const semaphoreDrain: ScriptOf<typeof semaphoreDrainHeader> = defineScript(
+export const semaphoreDrain: ScriptOf<typeof semaphoreDrainHeader> = /* @__PURE__ */ defineScript(
   semaphoreDrainHeader,
   `local permits, marker = KEYS[1], KEYS[2]
 local markerTtl = ARGV[1]
@@ -2241,7 +2241,7 @@ const semaphoreReleaseHeader = {
   flags: "allow-oom",
 } as const;
 /** Adds permits, given back or new ones. See lua/semaphore/release.lua. */
-export const semaphoreRelease: ScriptOf<typeof semaphoreReleaseHeader> = defineScript(
+export const semaphoreRelease: ScriptOf<typeof semaphoreReleaseHeader> = /* @__PURE__ */ defineScript(
   semaphoreReleaseHeader,
   `local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -2269,7 +2269,7 @@ const semaphoreUndoHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends a call for permits whose outcome is unknown: gives back what it took, and refuses it should it come later. See lua/semaphore/undo.lua. */
-export const semaphoreUndo: ScriptOf<typeof semaphoreUndoHeader> = defineScript(
+export const semaphoreUndo: ScriptOf<typeof semaphoreUndoHeader> = /* @__PURE__ */ defineScript(
   semaphoreUndoHeader,
   `local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, publish = ARGV[1], ARGV[2]
@@ -2287,7 +2287,7 @@ const serverRefusedHeader = {
   args: {},
 } as const;
 /** Which commands of the scripts the user may not call: each is tried on a key that holds a text, so that what is meant for another type fails and changes nothing. See lua/server/refused.lua. */
-export const serverRefused: ScriptOf<typeof serverRefusedHeader> = defineScript(
+export const serverRefused: ScriptOf<typeof serverRefusedHeader> = /* @__PURE__ */ defineScript(
   serverRefusedHeader,
   `local probe = KEYS[1]
 local refused = {}
@@ -2339,7 +2339,7 @@ const writeAcquireHeader = {
   args: { owner: "text", field: "text", lease: "ms", aliveFor: "int" },
 } as const;
 /** Takes the write side of a free lock for a fresh wire id. See lua/write/acquire.lua. */
-export const writeAcquire: ScriptOf<typeof writeAcquireHeader> = defineScript(
+export const writeAcquire: ScriptOf<typeof writeAcquireHeader> = /* @__PURE__ */ defineScript(
   writeAcquireHeader,
   `local lock, tombstone, writers = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, lease, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -2383,7 +2383,7 @@ const writeDowngradeHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends the write side of an owner that goes on as a reader. See lua/write/downgrade.lua. */
-export const writeDowngrade: ScriptOf<typeof writeDowngradeHeader> = defineScript(
+export const writeDowngrade: ScriptOf<typeof writeDowngradeHeader> = /* @__PURE__ */ defineScript(
   writeDowngradeHeader,
   `local lock, channel, sideTombstone, hold = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, field, reads, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -2405,7 +2405,7 @@ const writeForceHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends the write side of whoever has it; the writer's own reads keep the lock. See lua/write/force.lua. */
-export const writeForce: ScriptOf<typeof writeForceHeader> = defineScript(
+export const writeForce: ScriptOf<typeof writeForceHeader> = /* @__PURE__ */ defineScript(
   writeForceHeader,
   `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
@@ -2447,7 +2447,7 @@ const writeOldForceHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives the write side back, whoever holds it. See lua/write/old-force.lua. */
-export const writeOldForce: ScriptOf<typeof writeOldForceHeader> = defineScript(
+export const writeOldForce: ScriptOf<typeof writeOldForceHeader> = /* @__PURE__ */ defineScript(
   writeOldForceHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
@@ -2496,7 +2496,7 @@ const writeOldPassHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives the write side back and grants it in the same step to the successor, a waiter in the process of the giver (lock cohorting: Dice, Marathe and Shavit 2012). See lua/write/old-pass.lua. */
-export const writeOldPass: ScriptOf<typeof writeOldPassHeader> = defineScript(
+export const writeOldPass: ScriptOf<typeof writeOldPassHeader> = /* @__PURE__ */ defineScript(
   writeOldPassHeader,
   `local lock, channel, tombstone, successorTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
@@ -2559,7 +2559,7 @@ const writePassHeader = {
   flags: "allow-oom",
 } as const;
 /** Ends a writer that does not read, and grants the write side in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/write/pass.lua. */
-export const writePass: ScriptOf<typeof writePassHeader> = defineScript(
+export const writePass: ScriptOf<typeof writePassHeader> = /* @__PURE__ */ defineScript(
   writePassHeader,
   `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local successorSide, writers, nextTombstone = KEYS[5], KEYS[6], KEYS[7]
@@ -2592,7 +2592,7 @@ const writeReleaseHeader = {
   flags: "allow-oom",
 } as const;
 /** Gives back one write hold. See lua/write/release.lua. */
-export const writeRelease: ScriptOf<typeof writeReleaseHeader> = defineScript(
+export const writeRelease: ScriptOf<typeof writeReleaseHeader> = /* @__PURE__ */ defineScript(
   writeReleaseHeader,
   `local lock, channel, tombstone = KEYS[1], KEYS[2], KEYS[3]
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -2623,7 +2623,7 @@ const writeStateHeader = {
   args: { field: "text" },
 } as const;
 /** What is known of the write side and of one owner in it. See lua/write/state.lua. */
-export const writeState: ScriptOf<typeof writeStateHeader> = defineScript(
+export const writeState: ScriptOf<typeof writeStateHeader> = /* @__PURE__ */ defineScript(
   writeStateHeader,
   `local lock = KEYS[1]
 local field = ARGV[1]
@@ -2641,7 +2641,7 @@ const writeTakeHeader = {
   args: { owner: "text", field: "text", lease: "ms", aliveFor: "int" },
 } as const;
 /** Takes the write side of a free lock for a fresh wire id. See lua/write/take.lua. */
-export const writeTake: ScriptOf<typeof writeTakeHeader> = defineScript(
+export const writeTake: ScriptOf<typeof writeTakeHeader> = /* @__PURE__ */ defineScript(
   writeTakeHeader,
   `local lock, tombstone, sideTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, field, lease, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -2685,7 +2685,7 @@ const writeUndoHeader = {
   flags: "allow-oom",
 } as const;
 /** Undoes one acquire or nested acquire of the write side whose outcome is unknown or unwanted, and leaves a tombstone that refuses it should it arrive later still. See lua/write/undo.lua. */
-export const writeUndo: ScriptOf<typeof writeUndoHeader> = defineScript(
+export const writeUndo: ScriptOf<typeof writeUndoHeader> = /* @__PURE__ */ defineScript(
   writeUndoHeader,
   `local lock, channel, tombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, field, count, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]

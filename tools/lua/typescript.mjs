@@ -35,7 +35,7 @@ function definition(script) {
     ...(flags.length > 0 ? [`  flags: "${flags.join(",")}",`] : []),
     "} as const;",
     docstring(script),
-    `export const ${constant}: ScriptOf<typeof ${constant}Header> = defineScript(`,
+    `export const ${constant}: ScriptOf<typeof ${constant}Header> = /* @__PURE__ */ defineScript(`,
     `  ${constant}Header,`,
     `  ${templateLiteral(body)},`,
     ");",

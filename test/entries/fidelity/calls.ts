@@ -85,7 +85,7 @@ function textOf(random: Random, name: string): string {
 
 function numberOf(random: Random, name: string, type: string, now: number): number {
   if (name === "latest") return random.pick([0, 1, now - 1_000, now, now + 1_000, now + 10_000]);
-  if (name === "left") return random.pick([0, 0, ...TERMS]);
+  if (name === "left") return random.pick(type === "ms" ? TERMS : [0, 0, ...TERMS]);
   if (name === "aliveFor" || name === "grace") return random.pick([1, 1_000, 9_000, 300_000]);
   if (type.startsWith("ms")) return random.pick(TERMS);
   return random.pick([0, 0, 1, 1, 2, 3, 17, Number.MAX_SAFE_INTEGER]);
