@@ -1,6 +1,7 @@
 /** Makes the parts of a client, each once, and gives each part what it needs. */
 import { Events } from "../base/events.js";
 import { renewalInterval } from "../base/lease.js";
+import { LiveSet } from "../base/live-set.js";
 import type { CheckedOptions } from "../client-options.js";
 import { Inspector } from "../inspection/inspector.js";
 import { whoHolds } from "../inspection/who-holds.js";
@@ -11,16 +12,15 @@ import { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, hearErrors, isCluster } from "../redis/connection.js";
 import { followCredentials } from "../redis/credentials.js";
 import { KnownMasters } from "../redis/known-masters.js";
+import { Replicas } from "../redis/replicas.js";
 import { slotOf } from "../redis/slots.js";
 import { stayConnected } from "../redis/stay-connected.js";
 import { Watchdog } from "../watchdog/watchdog.js";
 import { describeSelf, lookOf } from "./client-telling.js";
 import { Env } from "./env.js";
 import { makeRenewers } from "./kinds/renewers.js";
-import { LiveSet } from "./lock/live-set.js";
 import { LongHolds } from "./lock/long-holds.js";
 import { renewal } from "./lock/renewal.js";
-import { Replicas } from "./lock/replicas.js";
 import { outside } from "./owner/context.js";
 import { KeptPermits } from "./semaphores/kept-permits.js";
 import { ServerClock } from "./semaphores/server-clock.js";

@@ -3,15 +3,15 @@ import type { Clock } from "../base/clock.js";
 import { ClientClosedError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
 import type { WhoHolds } from "../base/holder.js";
+import type { LiveSet } from "../base/live-set.js";
 import type { Router } from "../pubsub/router.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import type { KnownMasters } from "../redis/known-masters.js";
+import type { Replicas } from "../redis/replicas.js";
 import type { Renewer, Watchdog } from "../watchdog/watchdog.js";
 import { Places } from "./lock/dropped.js";
 import type { Grant } from "./lock/grant.js";
-import type { LiveSet } from "./lock/live-set.js";
 import type { LongHolds } from "./lock/long-holds.js";
-import type { Replicas } from "./lock/replicas.js";
 import type { Sites } from "./waiting/sites.js";
 
 export interface Settings {

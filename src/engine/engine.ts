@@ -2,10 +2,11 @@
  * Begins all calls of a client that want a lock or permits, and ends them when the client is closed. It knows no owners,
  * holds or scripts.
  */
+
+import { onAbort } from "../base/abort-hub.js";
 import { ClientClosedError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
 import type { CommandRunner } from "../redis/command-runner.js";
-import { onAbort } from "./abort-hub.js";
 import type { Acquisition } from "./acquisition.js";
 import { Arbiter } from "./arbiter.js";
 import { Contention } from "./contention.js";

@@ -4,8 +4,9 @@
  * The call awaits everything through {@link during} or {@link park}, so that an abort, the time-out or a close ends the
  * call at once.
  */
+
+import { onAbort } from "../base/abort-hub.js";
 import type { Clock } from "../base/clock.js";
-import { onAbort } from "./abort-hub.js";
 
 /** Thrown inside the engine when the call's `wait` is over. */
 const TIME_IS_UP: unique symbol = Symbol("time is up");

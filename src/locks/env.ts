@@ -7,9 +7,9 @@ import type { Engine } from "../engine/engine.js";
 import type { Router } from "../pubsub/router.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import type { KnownMasters } from "../redis/known-masters.js";
+import type { Replicas } from "../redis/replicas.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 import type { LongHolds } from "./long-holds.js";
-import type { Replicas } from "./replicas.js";
 
 export interface Settings {
   readonly watchdogTimeout: number;

@@ -1,8 +1,9 @@
 /** Makes the table of the locks that the owners of one client have. */
+
+import { LiveSet } from "../base/live-set.js";
 import { Watchdog, type WatchdogOptions } from "../watchdog/watchdog.js";
 import { BareCalls } from "./bare-calls.js";
 import type { Env } from "./env.js";
-import { LiveSet } from "./live-set.js";
 import type { LockTable } from "./owner-lock.js";
 import { renewal } from "./renewal.js";
 

@@ -6,6 +6,7 @@ import type { CallSite } from "../base/call-site.js";
 import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
 import { untilDeadline } from "../base/lease.js";
 import type { Item } from "../base/list.js";
+import type { LiveSet } from "../base/live-set.js";
 import { wallTime } from "../base/platform.js";
 import { type Frame, type LockRecord, OwnerRecord } from "../owners/context.js";
 import type { TimerEntry } from "../watchdog/timer-heap.js";
@@ -14,7 +15,6 @@ import type { Backend, Side } from "./backend.js";
 import type { BareCalls } from "./bare-calls.js";
 import type { Env } from "./env.js";
 import { HoldRecord } from "./hold-record.js";
-import type { LiveSet } from "./live-set.js";
 import type { Turns, TurnTaker } from "./turns.js";
 
 /** The records of locks that the owners of one client have. */

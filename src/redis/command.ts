@@ -78,6 +78,8 @@ export abstract class Command implements AnyCommand {
   /** The health of the server that owes the answer. */
   #health: ServerHealth | undefined;
   #failures: Failures | undefined;
+  /** The keys of what was sent last. */
+  #keys: KeyValues | undefined;
   #givenUpAt = Number.POSITIVE_INFINITY;
 
   constructor(host: CommandHost) {
@@ -124,11 +126,6 @@ export abstract class Command implements AnyCommand {
     return this.#isOpen;
   }
 
-  /** Which beginning of the command is the last one. */
-  protected get round(): number {
-    return this.#round;
-  }
-
   /** Begins; {@link CommandHost.begin} then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
   open(giveUpAfter?: number): void {
     this.#isOpen = true;
@@ -143,6 +140,7 @@ export abstract class Command implements AnyCommand {
     this.#inFlight = true;
     try {
       const call = this.request();
+      this.#keys = call.keys;
       const health = this.#host.servers.of(call.keys);
       if (health !== this.#health) this.#owedBy(health);
       const answer =
@@ -169,7 +167,7 @@ export abstract class Command implements AnyCommand {
       this.#host.goOn(this);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
       // would pile up. But if the key has another master by now, the command has to go there.
-      if (this.#host.servers.of(this.request().keys) !== health) this.send();
+      if (this.#host.servers.of(this.#keys) !== health) this.send();
       return;
     }
     const cause = this.#failures?.cause;
@@ -233,10 +231,7 @@ export abstract class Command implements AnyCommand {
     this.#inFlight = false;
     if (isMissingScript(error)) return this.send(true);
     const final = finalError(error, this.lockName, this.isVital);
-    if (final && forbidsKey(error)) {
-      const { keys } = this.request();
-      if (keys) return this.#nameKeys(round, error, keys);
-    }
+    if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(round, error, this.#keys);
     if (final) return this.#fail(final);
     this.#failures?.cancelPause?.();
     this.#failures ??= { cause: scrubbed(error), pause: FIRST_PAUSE, cancelPause: undefined };

@@ -1,7 +1,7 @@
 /** Permits that were taken without a lease: the watchdog renews them until they are given back or lost. */
 import type { LossReason } from "../base/errors.js";
+import { LiveSet } from "../base/live-set.js";
 import type { Env } from "../locks/env.js";
-import { LiveSet } from "../locks/live-set.js";
 import { permitsRenew } from "../scripts/generated.js";
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
 import { type RenewalRules, type Renewer, Watchdog, type WatchdogOptions } from "../watchdog/watchdog.js";

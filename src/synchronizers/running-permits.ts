@@ -1,6 +1,6 @@
 /** Permits that are held while a function runs. */
 import { LockLostError, type LossReason } from "../base/errors.js";
-import type { LiveSet } from "../locks/live-set.js";
+import type { LiveSet } from "../base/live-set.js";
 import { add, giveBack } from "./giving.js";
 import type { Live } from "./kept-permit.js";
 import type { SharedNumber } from "./number.js";

@@ -1,10 +1,10 @@
 /** Permits that were taken without a lease: the watchdog renews them until they are given back or lost. */
 import type { LossReason } from "../../base/errors.js";
+import { LiveSet } from "../../base/live-set.js";
 import { permitsRenew } from "../../scripts/generated.js";
 import { ScriptRenewer } from "../../watchdog/script-renewer.js";
 import { type RenewalRules, type Renewer, Watchdog, type WatchdogOptions } from "../../watchdog/watchdog.js";
 import type { Env } from "../env.js";
-import { LiveSet } from "../lock/live-set.js";
 import type { KeptPermit, Live, PermitHost } from "./kept-permit.js";
 import type { SharedNumber } from "./number.js";
 

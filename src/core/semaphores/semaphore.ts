@@ -1,7 +1,7 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../../base/arguments.js";
 import { LockLostError, LockTimeoutError } from "../../base/errors.js";
-import type { LiveSet } from "../lock/live-set.js";
+import type { LiveSet } from "../../base/live-set.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
 import type { Live } from "./kept-permit.js";
 import { checkNumber, type SharedNumber } from "./number.js";

@@ -18,6 +18,8 @@
  * process. asleep: first in line, until a message or the end of the holder's lease. aside: out of the line, until its owner
  * has a turn or an answer for it.
  */
+
+import { onAbort } from "../../base/abort-hub.js";
 import { ClientClosedError, isLockError } from "../../base/errors.js";
 import type { LockEvent } from "../../base/events.js";
 import { quietly } from "../../base/work.js";
@@ -27,7 +29,6 @@ import { Command } from "../../redis/command.js";
 import type { Env } from "../env.js";
 import type { Kind, Traits } from "../kinds/kind.js";
 import type { Successor } from "../lock/end.js";
-import { onAbort } from "./abort-hub.js";
 import type { Place, Site } from "./site.js";
 
 export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";

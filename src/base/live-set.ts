@@ -1,5 +1,5 @@
 /** The holds that a client must give back before it is closed. */
-import { type Item, List } from "../../base/list.js";
+import { type Item, List } from "./list.js";
 
 export class LiveSet<T extends Item> {
   readonly #live = new List<T>();

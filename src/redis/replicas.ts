@@ -3,11 +3,12 @@
  * a connection of their own, and a WAIT behind them. Grants that come while a WAIT blocks it share the next WAIT: with a
  * WAIT for each grant, the time-outs of a stalled replica would add up.
  */
-import { ReplicationError } from "../../base/errors.js";
-import { nextTick } from "../../base/platform.js";
-import { quietly } from "../../base/work.js";
-import type { AnyScriptCall, Reader } from "../../redis/call.js";
-import type { CommandRunner } from "../../redis/command-runner.js";
+import { ReplicationError } from "../base/errors.js";
+import { nextTick } from "../base/platform.js";
+import { quietly } from "../base/work.js";
+import type { EvalArguments } from "../scripts/script.js";
+import type { AnyScriptCall, Reader } from "./call.js";
+import type { CommandRunner } from "./command-runner.js";
 import {
   type Connection,
   databaseOf,
@@ -15,12 +16,11 @@ import {
   lookForMasters,
   masterAddress,
   nodeAt,
-} from "../../redis/connection.js";
-import { onEvents } from "../../redis/connection-events.js";
-import { isMoved } from "../../redis/failures.js";
-import { hearLosses } from "../../redis/hear-losses.js";
-import { type Acknowledged, Sender } from "../../redis/sender.js";
-import type { EvalArguments } from "../../scripts/script.js";
+} from "./connection.js";
+import { onEvents } from "./connection-events.js";
+import { isMoved } from "./failures.js";
+import { hearLosses } from "./hear-losses.js";
+import { type Acknowledged, Sender } from "./sender.js";
 
 export interface ReplicasOptions {
   readonly runner: CommandRunner;
