@@ -1,25 +1,37 @@
-// Who may import whom. Imports go one way, from the client down to the base, so that each layer can be read, tested and
-// changed with only the layers below it in mind. Type-only imports count too.
+// Who may import whom. Values come one way, from the client down to the base, so that each layer can be loaded, read and
+// tested with only the layers below it in mind. A call, its place in line, its grant and its kind are one idea in four
+// folders: `knows` says which types, and no more, those see of each other.
 
-// Top layer first. Above them stand index.ts, client.ts and its parts client-*.ts, the only files beside the folders.
+// Top layer first. Above them stand index.ts, client.ts and its parts client-*.ts, and env.ts, which all locks of a client
+// share. `may`: values and types; `knows`: types alone.
 const LAYERS = {
-  core: {
-    may: ["client-options", "inspection", "presence", "watchdog", "pubsub", "redis", "scripts", "base"],
-    comment:
-      "The locks anew, built beside the old ones until they take over: of those they use nothing, nor are they used.",
-  },
   groups: {
-    may: ["locks", "engine", "owners", "redis", "base"],
-    comment: "A group is made of locks of any kind by what all locks share, so it knows no kind.",
+    may: ["lock", "owner", "waiting", "redis", "base"],
+    knows: ["env", "kinds", "pubsub"],
+    comment:
+      "A group is made of locks of any kind by what all locks share, so it makes none and knows no script.",
+  },
+  semaphores: {
+    may: ["waiting", "watchdog", "redis", "scripts", "base"],
+    knows: ["env", "kinds"],
+    comment:
+      "Permits have no owner: semaphores wait as locks do, and use nothing of what holds and owns locks.",
   },
   kinds: {
-    may: ["locks", "engine", "watchdog", "owners", "redis", "scripts", "base"],
-    comment: "A kind says how its steps look on the wire; what is the same for all kinds does not know them.",
-  },
-  synchronizers: {
-    may: ["locks", "engine", "watchdog", "redis", "scripts", "base"],
+    may: ["lock", "watchdog", "scripts", "base"],
+    knows: ["env", "redis"],
     comment:
-      "Semaphores and latches have no owners: of what locks are made of they use only what has none either.",
+      "A kind says how its steps look on the wire; of a lock it knows how its two sides are handed out.",
+  },
+  lock: {
+    may: ["kinds/kind", "owner", "waiting", "redis", "scripts", "base"],
+    knows: ["env", "pubsub", "watchdog"],
+    comment: "What a lock does is the same for every kind, so it knows what a kind is, and none of them.",
+  },
+  waiting: {
+    may: ["redis", "base"],
+    knows: ["env", "kinds/kind", "lock", "pubsub"],
+    comment: "How a call waits is the same for locks, groups and permits: it calls them, and makes none.",
   },
   inspection: {
     may: ["presence", "redis", "scripts", "base"],
@@ -29,15 +41,6 @@ const LAYERS = {
   presence: {
     may: ["redis", "scripts", "base"],
     comment: "What a client tells of itself is given to it: it knows neither locks nor who waits.",
-  },
-  locks: {
-    may: ["engine", "watchdog", "owners", "pubsub", "redis", "scripts", "base"],
-    comment: "What a lock does is the same for every kind, so it knows none; nor does it know who makes it.",
-  },
-  engine: {
-    may: ["watchdog", "pubsub", "redis", "scripts", "base"],
-    comment:
-      "How a call waits its turn is the same for every kind of lock, so it knows no kind and no owner's scopes.",
   },
   watchdog: {
     may: ["redis", "scripts", "base"],
@@ -55,24 +58,43 @@ const LAYERS = {
     may: ["base"],
     comment: "Scripts are texts with typed arguments; sending them is the business of redis/.",
   },
-  owners: {
+  owner: {
     may: ["base"],
     comment: "Who is asking is a matter of the async context alone; no server is involved.",
   },
   base: { may: [], comment: "The base is what everybody may use, so it uses nobody." },
 };
 
-const layerRules = Object.entries(LAYERS).map(([layer, { may, comment }]) => ({
-  name: `layer-${layer}`,
-  severity: "error",
-  comment,
-  from: { path: `^src/${layer}/` },
-  to: { path: "^src/", pathNot: `^src/(${[layer, ...may].join("|")})(/|[.]ts$)` },
-}));
+const outside = (folders) => ({ path: "^src/", pathNot: `^src/(${folders.join("|")})(/|[.]ts$)` });
+
+const layerRules = Object.entries(LAYERS).flatMap(([layer, { may, knows = [], comment }]) => {
+  const rule = { severity: "error", comment, from: { path: `^src/${layer}/` } };
+  const values = { ...outside([layer, ...may]), dependencyTypesNot: ["type-only"] };
+  return [
+    { ...rule, name: `layer-${layer}`, to: values },
+    { ...rule, name: `layer-${layer}-types`, to: outside([layer, ...may, ...knows]) },
+  ];
+});
 
 module.exports = {
   forbidden: [
     ...layerRules,
+    {
+      name: "kinds-decide-nothing",
+      severity: "error",
+      comment:
+        "A kind is a table of scripts, keys and arguments. Only the read-write lock is more: two sides, each a lock.",
+      from: { path: "^src/kinds/", pathNot: "^src/kinds/read-write-lock[.]ts$" },
+      to: { path: "^src/(lock|waiting|owner)/" },
+    },
+    {
+      name: "env-is-passed-down",
+      severity: "error",
+      comment:
+        "What all locks of a client share is made with the client and given to them; nobody else makes one.",
+      from: { path: "^src/", pathNot: "^src/client-parts[.]ts$" },
+      to: { path: "^src/env[.]ts$", dependencyTypesNot: ["type-only"] },
+    },
     {
       name: "nothing-imports-index",
       severity: "error",
@@ -142,16 +164,17 @@ module.exports = {
       comment: "A new folder of src/ needs its place in the layers above, else no rule holds for it.",
       from: {
         path: "^src/",
-        pathNot: `^src/((index|client[a-z-]*)[.]ts$|(${[...Object.keys(LAYERS), "entries"].join("|")})/)`,
+        pathNot: `^src/((index|env|client[a-z-]*)[.]ts$|(${[...Object.keys(LAYERS), "entries"].join("|")})/)`,
       },
       to: {},
     },
     {
       name: "no-cycles",
       severity: "error",
-      comment: "Modules that import each other can only be understood, loaded and tested together.",
-      from: { pathNot: "^src/core/" },
-      to: { circular: true },
+      comment:
+        "Modules that load each other get half a module, whichever is first. Types are gone by then, so they do not count.",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
     },
     {
       name: "nothing-unused",
@@ -159,7 +182,7 @@ module.exports = {
       comment:
         "A module that index.ts does not reach is not part of the package, unless it is an entry beside it.",
       from: { path: "^src/index[.]ts$" },
-      to: { path: "^src/", pathNot: "^src/(entries|core)/|[.]d[.]cts$", reachable: false },
+      to: { path: "^src/", pathNot: "^src/entries/|[.]d[.]cts$", reachable: false },
     },
     {
       name: "src-stays-inside",

@@ -98,7 +98,7 @@ async function play() {
 
   await client.getLock("report").lock();
   await witness.getLock("report").forceUnlock();
-  await until("a real loss is told", () => losses.includes("report forced"));
+  await until("a real loss is told", () => losses.includes("report expired"));
 
   const dots = "submit:dot:essay:exam";
   await client.getLock(dots).tryLock(0, 1_000);

@@ -3,11 +3,10 @@ import type { Clock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
 import { clearTimeout, LONGEST_TIMER, setImmediate, setTimeout } from "./base/platform.js";
 import type { ClientParts } from "./client-parts.js";
-import { loseWithClient } from "./locks/loss.js";
 
 /** Ends all holds and permits of the client now, as lost, and gives them back. */
-export function loseAll({ table, permits }: ClientParts, reason: LossReason): void {
-  for (const own of table.live.all()) loseWithClient(own, reason);
+export function loseAll({ env, permits }: ClientParts, reason: LossReason): void {
+  for (const grant of env.live.all()) grant.lose(reason);
   for (const permit of permits.live.all()) permit.lose(reason);
 }
 
@@ -16,17 +15,16 @@ export function loseAll({ table, permits }: ClientParts, reason: LossReason): vo
  * most `settling` milliseconds until the commands under way have been answered.
  */
 export async function closeParts(parts: ClientParts, grace: number, settling: number): Promise<void> {
-  const { env, table, permits, presence } = parts;
+  const { env, permits, presence } = parts;
   env.closed = true;
-  await env.engine.close();
-  if (grace > 0) await atMost(env.clock, Promise.all([table.live.idle(), permits.live.idle()]), grace);
+  env.sites.close();
+  if (grace > 0) await atMost(env.clock, Promise.all([env.live.idle(), permits.live.idle()]), grace);
   loseAll(parts, "closed");
   env.settle(presence.close());
   if (grace > 0) await atMost(env.clock, env.settled(), settling);
   else await settledUnlessAway(parts, settling);
   env.ended = true;
-  table.watchdog.close();
-  table.bareCalls.close();
+  env.watchdog.close();
   env.longHolds?.close();
   permits.watchdog.close();
   env.router.close();

@@ -43,6 +43,12 @@ export interface LockClientOptions {
   /** Milliseconds after which a hold causes the event `longHold`. Default off; at least 1. */
   warnAfter?: number | undefined;
   /**
+   * Whose call it is that names no owner. "context", the default: that of the scope or run around it in the async context,
+   * as far as that follows the work. "explicit": only `{ owner }` re-enters; `scope` and `run` hand their function the
+   * owner (a run its Hold) to pass on.
+   */
+  reentrancy?: "context" | "explicit" | undefined;
+  /**
    * Whether the client notes where in your code each hold was taken, and tells it by `presence`, as `callSite` of the
    * holder. Default false: it costs each call some microseconds, and each hold some hundred bytes.
    */
@@ -86,6 +92,7 @@ const DEFAULTS: CheckedOptions = {
   presence: true,
   warnAfter: 0,
   traceHolds: false,
+  reentrancy: "context",
   clock: systemClock,
   random: Math.random,
   exactTimers: false,
@@ -107,7 +114,7 @@ const LONGEST_LABEL = 200;
 
 const SWITCHES: readonly string[] = ["presence", "traceHolds"];
 
-const NAMES = [...Object.keys(LEAST), ...SWITCHES, "prefix", "shardedPubSub", "drift", "label"];
+const NAMES = [...Object.keys(LEAST), ...SWITCHES, "prefix", "shardedPubSub", "drift", "label", "reentrancy"];
 
 /** `where`: the call that got the options. */
 export function checkClientOptions(value: unknown, where = "LockClient"): CheckedOptions {
@@ -148,6 +155,10 @@ function checkSetting(name: string, value: unknown): unknown {
   if (name === "shardedPubSub") {
     if (value === "auto" || typeof value === "boolean") return value;
     throw new TypeError(`shardedPubSub must be "auto", true or false, not ${received(value)}`);
+  }
+  if (name === "reentrancy") {
+    if (value === "context" || value === "explicit") return value;
+    throw new TypeError(`reentrancy must be "context" or "explicit", not ${received(value)}`);
   }
   if (name === "drift") return value; // Its bound depends on another option.
   return checkInteger(value, name, LEAST[name as keyof typeof LEAST]);

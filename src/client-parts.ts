@@ -1,18 +1,16 @@
 /** Makes the parts of a client, each once, and gives each part what it needs. */
 import { Events } from "./base/events.js";
 import { renewalInterval } from "./base/lease.js";
+import { LiveSet } from "./base/live-set.js";
 import type { CheckedOptions } from "./client-options.js";
 import { describeSelf, lookOf } from "./client-telling.js";
-import { Engine } from "./engine/engine.js";
+import { Env } from "./env.js";
 import { Inspector } from "./inspection/inspector.js";
 import { whoHolds } from "./inspection/who-holds.js";
-import { Readers } from "./kinds/readers.js";
 import { makeRenewers } from "./kinds/renewers.js";
-import { Env } from "./locks/env.js";
-import { makeLockTable } from "./locks/lock-table.js";
-import { LongHolds } from "./locks/long-holds.js";
-import type { LockTable } from "./locks/owner-lock.js";
-import { outside } from "./owners/context.js";
+import { LongHolds } from "./lock/long-holds.js";
+import { renewal } from "./lock/renewal.js";
+import { outside } from "./owner/context.js";
 import { lookOut } from "./presence/lookout.js";
 import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
@@ -23,14 +21,14 @@ import { KnownMasters } from "./redis/known-masters.js";
 import { Replicas } from "./redis/replicas.js";
 import { slotOf } from "./redis/slots.js";
 import { stayConnected } from "./redis/stay-connected.js";
-import { KeptPermits } from "./synchronizers/kept-permits.js";
-import { ServerClock } from "./synchronizers/server-clock.js";
+import { KeptPermits } from "./semaphores/kept-permits.js";
+import { ServerClock } from "./semaphores/server-clock.js";
+import { Sites } from "./waiting/sites.js";
+import { Watchdog } from "./watchdog/watchdog.js";
 
 export interface ClientParts {
-  /** What all locks and synchronizers share. */
+  /** What all locks and semaphores share. */
   readonly env: Env;
-  readonly table: LockTable;
-  readonly readers: Readers;
   readonly permits: KeptPermits;
   readonly presence: Presence;
   readonly serverClock: ServerClock;
@@ -38,17 +36,7 @@ export interface ClientParts {
 }
 
 export function makeParts(connection: Connection, options: CheckedOptions): ClientParts {
-  const {
-    clock,
-    commandTimeout,
-    exactTimers,
-    legacyServer,
-    pollCap,
-    prefix,
-    random,
-    warnAfter,
-    watchdogTimeout,
-  } = options;
+  const { clock, commandTimeout, legacyServer, prefix, warnAfter, watchdogTimeout } = options;
   const shardedPubSub = legacyServer ? false : options.shardedPubSub;
   const runner = new CommandRunner({
     connection,
@@ -75,7 +63,6 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     runner,
     masters: new KnownMasters(runner),
     router: new Router({ connection, clock, sharded, outside }),
-    engine: new Engine({ runner, clock, pollCap, random, exactTimers, stir, outside }),
     renewers: makeRenewers(runner, watchdogTimeout),
     events,
     stir,
@@ -85,9 +72,12 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
   });
   // The slack lets holds that were taken soon after each other share their renewals.
   const watchdog = { clock, slack: watchdogTimeout / 12, groupOf, outside };
-  const table = makeLockTable(env, watchdog);
+  env.sites = new Sites(env, outside);
+  env.live = new LiveSet(stir);
+  env.watchdog = new Watchdog(watchdog, renewal);
+  runner.onReady(() => env.sites.hintAll());
   const permits = new KeptPermits(env, watchdog);
-  const look = lookOf({ table, permits, engine: env.engine, clock });
+  const look = lookOf(env, permits);
   const inspector = new Inspector({
     runner,
     prefix,
@@ -95,15 +85,7 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     lookOut: (clientId) => lookOut(runner, presence.own, clientId),
   });
   const who = whoHolds({ inspector, client, clock, within: (work, ms) => runner.withTimeout("", work, ms) });
-  return {
-    env,
-    table,
-    readers: new Readers(runner),
-    permits,
-    presence,
-    serverClock: new ServerClock(clock, runner),
-    inspector,
-  };
+  return { env, permits, presence, serverClock: new ServerClock(clock, runner), inspector };
 }
 
 function makeReplicas(

@@ -22,21 +22,20 @@ import {
   type NumberKind,
 } from "./inspection/inspector.js";
 import type { LockInfo } from "./inspection/lock-info.js";
-import { FairBackend, FairLock } from "./kinds/fair.js";
-import { FencedBackend, FencedLock } from "./kinds/fenced.js";
-import { type BackendParts, HashBackend } from "./kinds/hash.js";
+import { Fair } from "./kinds/fair.js";
+import { Fenced } from "./kinds/fenced.js";
+import { Kind } from "./kinds/kind.js";
 import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
-import { hearOfForce, onForce } from "./locks/force.js";
-import { Lock } from "./locks/lock.js";
-import { checkServer } from "./locks/ready-check.js";
-import { Owner } from "./owners/owner.js";
+import { FairLock, FencedLock, Lock } from "./lock/lock.js";
+import { checkServer } from "./lock/ready-check.js";
+import { Owner } from "./owner/owner.js";
 import { connect } from "./redis/connect.js";
 import { type Connection, checkConnection, hearErrors, type RedisConnection } from "./redis/connection.js";
 import { scrubbed } from "./redis/failures.js";
-import { CountDownLatch } from "./synchronizers/count-down-latch.js";
-import { type NumberParts, SharedNumber } from "./synchronizers/number.js";
-import { PermitExpirableSemaphore } from "./synchronizers/permit-expirable-semaphore.js";
-import { Semaphore } from "./synchronizers/semaphore.js";
+import { CountDownLatch } from "./semaphores/count-down-latch.js";
+import { type NumberParts, SharedNumber } from "./semaphores/number.js";
+import { PermitExpirableSemaphore } from "./semaphores/permit-expirable-semaphore.js";
+import { Semaphore } from "./semaphores/semaphore.js";
 
 /**
  * Locks on one Redis (or Valkey): standalone, Sentinel or Cluster.
@@ -50,7 +49,6 @@ export class LockClient {
   readonly #options: CheckedOptions;
   readonly #owned: boolean;
   readonly #parts: ClientParts;
-  readonly #stopListening: () => void;
   #closing: Promise<void> | undefined;
   /** @internal */
   readonly [NOW]: () => Now = () => nowOf(this.#parts);
@@ -65,7 +63,6 @@ export class LockClient {
     this.#connection = checkConnection(redis);
     this.#owned = OWNED.has(redis);
     this.#parts = makeParts(this.#connection, this.#options);
-    this.#stopListening = onForce((backend) => hearOfForce(this.#parts.table, backend));
     this.#options.onMade((reason) => loseAll(this.#parts, reason));
   }
 
@@ -84,24 +81,24 @@ export class LockClient {
 
   /** A reentrant lock, not fair. @throws TypeError, RangeError for a wrong name */
   getLock(name: string): Lock {
-    return new Lock(this.#parts.table, new HashBackend(this.#lockParts(name)));
+    return new Lock(new Kind(this.#env, name, this.#key(name)));
   }
 
   /** A reentrant lock that is granted first come first served over all processes. @throws as {@link getLock} */
   getFairLock(name: string): FairLock {
-    return new FairLock(this.#parts.table, new FairBackend(this.#lockParts(name)));
+    return new FairLock(new Fair(this.#env, name, this.#key(name)));
   }
 
   /** A reentrant lock whose holds carry a fencing token. @throws as {@link getLock} */
   getFencedLock(name: string): FencedLock {
-    return new FencedLock(this.#parts.table, new FencedBackend(this.#lockParts(name)));
+    return new FencedLock(new Fenced(this.#env, name, this.#key(name)));
   }
 
   /** Many readers or one writer. @throws as {@link getLock}, and TypeError for wrong options */
   getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
     const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
     if (typeof preferWriters !== "boolean") throw new TypeError("preferWriters must be true or false");
-    return new ReadWriteLock({ ...this.#parts, ...this.#lockParts(name), preferWriters });
+    return new ReadWriteLock(this.#env, name, this.#key(name), preferWriters);
   }
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
@@ -158,10 +155,10 @@ export class LockClient {
   }
 
   /**
-   * Runs fn, and all that it awaits, as one new owner; resolves with what fn returns.
+   * Runs fn, and all that it awaits, as one new owner, which fn gets; resolves with what fn returns.
    * @throws what fn throws; TypeError if it is no function; CLIENT_CLOSED
    */
-  async scope<T>(fn: () => T | Promise<T>): Promise<T> {
+  async scope<T>(fn: (owner: Owner) => T | Promise<T>): Promise<T> {
     return this.newOwner().scope(fn);
   }
 
@@ -198,7 +195,8 @@ export class LockClient {
     const env = this.#env;
     env.assertOpen("");
     await env.runner.prepare("", this.#options.commandTimeout).catch(tellCaller);
-    const probe = new HashBackend(this.#lockParts(`holdfast-ready-${clientId()}`));
+    const name = `holdfast-ready-${clientId()}`;
+    const probe = new Kind(env, name, this.#key(name));
     await checkServer(env, env.router, probe, this.#options.prefix !== "").catch(tellCaller);
   }
 
@@ -221,17 +219,11 @@ export class LockClient {
 
   async #close(grace: number): Promise<void> {
     await closeParts(this.#parts, grace, this.#options.commandTimeout);
-    this.#stopListening();
     if (this.#owned) this.#connection.disconnect();
   }
 
   get #env(): ClientParts["env"] {
     return this.#parts.env;
-  }
-
-  /** What the locks of one key are made of. */
-  #lockParts(name: string): BackendParts {
-    return { env: this.#env, lockName: name, key: this.#key(name) };
   }
 
   #number(kind: NumberKind, name: string, channelOf: NumberParts["channelOf"]): SharedNumber {

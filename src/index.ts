@@ -26,19 +26,17 @@ export { MultiLock } from "./groups/multi-lock.js";
 export { RedLock } from "./groups/red-lock.js";
 export type { InspectOptions, ListOptions } from "./inspection/inspector.js";
 export type { HolderInfo, LockInfo, WaiterInfo } from "./inspection/lock-info.js";
-export { FairLock } from "./kinds/fair.js";
-export { FencedHold, FencedLock } from "./kinds/fenced.js";
 export { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
-export type { LockOptions, OwnerOptions, TryLockOptions } from "./locks/acquisition-options.js";
-export { Hold } from "./locks/hold.js";
-export { Lock } from "./locks/lock.js";
-export type { LockFace } from "./locks/lock-face.js";
-export { Owner } from "./owners/owner.js";
+export type { LockFace } from "./lock/face.js";
+export { FencedHold, Hold } from "./lock/hold.js";
+export { FairLock, FencedLock, Lock } from "./lock/lock.js";
+export type { LockOptions, OwnerOptions, TryLockOptions } from "./lock/options.js";
+export { Owner } from "./owner/owner.js";
 export type { ClientInfo } from "./presence/told.js";
 export type { RedisConnection } from "./redis/connection.js";
-export { CountDownLatch } from "./synchronizers/count-down-latch.js";
+export { CountDownLatch } from "./semaphores/count-down-latch.js";
 export {
   PermitExpirableSemaphore,
   type PermitOptions,
-} from "./synchronizers/permit-expirable-semaphore.js";
-export { Semaphore, type SemaphoreRunOptions, type SignalOptions } from "./synchronizers/semaphore.js";
+} from "./semaphores/permit-expirable-semaphore.js";
+export { Semaphore, type SemaphoreRunOptions, type SignalOptions } from "./semaphores/semaphore.js";

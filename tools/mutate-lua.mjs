@@ -1,7 +1,7 @@
 // Tests the tests of the Lua files: changes each file in every small way that mutants.mjs knows, one at a time, and runs
 // the tests of the scripts in which it stands. A measure by hand: it prints those that no test has noticed, of which some
 // make no difference, and the share of the others for each file. `--list` prints the changes and runs nothing.
-// Usage: npm run mutate:lua [-- [--only lock | --only lock/acquire] [--list]]
+// Usage: npm run mutate:lua [-- [--only plain | --only plain/take] [--list]]
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";

@@ -29,22 +29,9 @@ const LOADS = {
   "8 processes, losses": { workers: each(8, 1), hold: 1, weather: MIXED, drops: 300 },
 };
 
-const BACKOFF = "src/engine/round-backoff.ts";
-const ATTEMPT = "src/groups/redlock-attempt.ts";
-const ARBITER = "src/engine/arbiter.ts";
-const CONTENTION = "src/engine/contention.ts";
-const ALL_OR_NONE = "src/groups/all-or-none.ts";
-const STEPPED = "(Math.max(0, 1 - waited) * STEPS + chance)";
-
-const LOST_ROUND = "src/groups/lost-round.ts";
-const PAUSE = "chance * time * Math.max(1, LONGEST_PAUSE / lost)";
-
-const NO_TURN = {
-  file: ARBITER,
-  from: "if (!first || first === contestant) return false;",
-  to: "if (first || !first) return false;",
-};
-const NO_PAUSE = { file: LOST_ROUND, from: PAUSE, to: "0 * time" };
+const MAJORITY = "src/groups/majority.ts";
+const PATIENCE = "src/groups/patience.ts";
+const ALL = "src/groups/all.ts";
 
 /**
  * What is taken out of a rule: a text of a file, and its replacement.
@@ -54,54 +41,33 @@ const NO_PAUSE = { file: LOST_ROUND, from: PAUSE, to: "0 * time" };
 const RULES = {
   red: {
     "as it is": [],
-    "whole round times": [{ file: BACKOFF, from: STEPPED, to: `Math.floor${STEPPED}` }],
-    "who was served goes on at once": [{ file: BACKOFF, from: STEPPED, to: "(0 * waited + chance)" }],
-    "nothing random after a clash": [
-      { file: ATTEMPT, from: "this.#clashes > 0 ? random() * 2 ** this.#clashes : 0", to: "0 * random()" },
+    "a hint from one master is one": [
+      { file: MAJORITY, from: "heard.add(member).size < quorum", to: "heard.add(member).size < 1" },
     ],
-    "the random part never doubles": [
-      { file: ATTEMPT, from: "random() * 2 ** this.#clashes", to: "random()" },
+    "no pause after a split vote": [
+      { file: MAJORITY, from: "const pause = granted > 0 ?", to: "const pause = granted < 0 ?" },
+    ],
+    "the pause never doubles": [
+      { file: PATIENCE, from: "2 ** Math.min(split, MOST_DOUBLINGS)", to: "2 ** Math.min(split, 1)" },
     ],
     "a round counts 1 ms": [
-      { file: BACKOFF, from: "this.#roundTime += SHARE * (round - this.#roundTime)", to: "void round" },
-    ],
-    "a round counts what it took": [
       {
-        file: BACKOFF,
-        from: "Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, ms))",
-        to: "Math.max(SHORTEST_ROUND, ms)",
-      },
-    ],
-    "the last interval alone counts": [{ file: BACKOFF, from: "SHARE = 0.1", to: "SHARE = 1" }],
-    "a hint from one master is one": [
-      {
-        file: "src/groups/quorum-listener.ts",
-        from: "heard.add(call).size < quorum",
-        to: "heard.add(call).size < 1",
+        file: PATIENCE,
+        from: "Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, took))",
+        to: "SHORTEST_ROUND",
       },
     ],
   },
   multi: {
     "as it is": [],
-    "nobody has a turn": [NO_TURN],
-    "a turn of 50 ms": [{ file: ARBITER, from: "TURN = 250", to: "TURN = 50" }],
-    "a turn of 1 s": [{ file: ARBITER, from: "TURN = 250", to: "TURN = 1_000" }],
-    "the youngest has the turn": [{ file: ARBITER, from: "a.since - b.since", to: "b.since - a.since" }],
-    "no pause after a lost round": [NO_PAUSE],
-    "all pauses are as long": [{ file: LOST_ROUND, from: PAUSE, to: "chance * time" }],
-    "longer after more lost rounds": [
-      { file: LOST_ROUND, from: PAUSE, to: "chance * time * Math.min(LONGEST_PAUSE, lost)" },
+    "no pause after lost rounds": [{ file: ALL, from: "if (lost > 0) await", to: "if (lost < 0) await" }],
+    "never the first member first": [{ file: ALL, from: "const IN_ORDER = 2", to: "const IN_ORDER = 1e9" }],
+    "the first member first after one lost round": [
+      { file: ALL, from: "const IN_ORDER = 2", to: "const IN_ORDER = 1" },
     ],
-    "a round counts as one that is near": [
-      { file: LOST_ROUND, from: "2 * Math.min(LONGEST_ROUND, took)", to: "0 * took + 0.8" },
+    "all at once although others wait here": [
+      { file: ALL, from: "this.wait > 0 && this.#areWanted", to: "this.wait < 0 && this.#areWanted" },
     ],
-    neither: [NO_TURN, NO_PAUSE],
-    "one member first, always": [
-      { file: ALL_OR_NONE, from: "let awaited = this.#mayTryAll()", to: "let awaited = false" },
-    ],
-    "a refusal is not remembered": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 0" }],
-    "a refusal is remembered for 100 ms": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 100" }],
-    "a refusal is remembered for 10 s": [{ file: CONTENTION, from: "MEMORY = 1_000", to: "MEMORY = 10_000" }],
   },
 };
 

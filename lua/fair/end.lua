@@ -20,6 +20,7 @@
 -- INCLUDE shared/bury
 -- INCLUDE shared/clock
 -- INCLUDE shared/queue
+-- INCLUDE shared/remove_field
 -- INCLUDE shared/why_not_held
 
 local lock, queue, timeouts, alive, channel, tombstones =
@@ -58,7 +59,7 @@ local function withdraw(waiters)
     end
   end
   if #left_by == 0 then
-    return false
+    return
   end
   for i, waiter in ipairs(staying) do
     local turns = #left_by - behind[i]
@@ -82,15 +83,14 @@ local function withdraw(waiters)
   end
   redis.call('ZREM', timeouts, unpack(left_by))
   redis.call('ZREM', alive, unpack(left_by))
-  return true
 end
 
 -- All tombstones are written before anything else can fail.
 local replies, changed, gone = {0}, false, {}
 for i = 6, #tombstones do
   local owner = ARGV[i - 2]
-  local found = redis.pcall('HDEL', lock, owner)
-  if found == 1 then
+  local found = 1
+  if remove_field(lock, owner) then
     changed = true
   else
     found = why_not_held(lock)
@@ -101,8 +101,12 @@ for i = 6, #tombstones do
   end
   replies[i - 4] = bury(tombstones[i], found, tombstoneTtl)
 end
--- A waiter that did not hold the lock may have been the head of the queue, for which all others waited.
-changed = #gone > 0 and withdraw(gone) or changed
+-- An id that was not found may have been the head of the queue, for which all others waited. Or its lease has ended, which
+-- nobody was told: a waiter of Redisson may sleep much longer.
+if #gone > 0 then
+  withdraw(gone)
+  changed = true
+end
 if changed and redis.call('EXISTS', lock) == 0 then
   pass_on(queue, timeouts, alive, channel, publish, server_time(), grace)
 end

@@ -10,7 +10,7 @@
 -- FLAGS no-writes
 -- INCLUDE shared/foreign
 -- INCLUDE shared/is_integer
--- INCLUDE shared/reads
+-- INCLUDE shared/readers
 
 local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
 
@@ -31,8 +31,8 @@ for i = 1, #fields, 2 do
     refuse()
   end
   if field ~= 'mode' then
-    local left, _, sum = reads_left(lock, field, is_shared(mode) and count, vain)
-    vain = sum
+    local left
+    left, vain = reader_left(lock, field, is_shared(mode) and count, vain)
     holders[#holders + 1] = field
     holders[#holders + 1] = count
     holders[#holders + 1] = left

@@ -15,6 +15,7 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/hear
+-- INCLUDE shared/remove_field
 -- INCLUDE shared/why_not_held
 
 local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
@@ -22,8 +23,8 @@ local tombstoneTtl, publish = ARGV[1], ARGV[2]
 
 local replies, removed = {0}, false
 for i = 3, #tombstones do
-  local found = redis.pcall('HDEL', lock, ARGV[i])
-  if found == 1 then
+  local found = 1
+  if remove_field(lock, ARGV[i]) then
     removed = true
   else
     found = why_not_held(lock)

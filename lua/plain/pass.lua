@@ -19,12 +19,13 @@
 -- INCLUDE shared/bury
 -- INCLUDE shared/create
 -- INCLUDE shared/hear
+-- INCLUDE shared/remove_field
 -- INCLUDE shared/why_not_held
 
 local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if redis.pcall('HDEL', lock, owner) ~= 1 then
+if not remove_field(lock, owner) then
   local found = bury(tombstone, why_not_held(lock), tombstoneTtl)
   return {0, found, redis.pcall('HEXISTS', lock, successor) == 1 and 1 or 0}
 end

@@ -23,6 +23,7 @@
 -- INCLUDE shared/clock
 -- INCLUDE shared/hear
 -- INCLUDE shared/readers
+-- INCLUDE shared/remove_field
 -- INCLUDE shared/waiting_writers
 
 local lock, channel, writers, nextTombstone, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
@@ -31,20 +32,21 @@ local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], A
 local replies, read, wrote, left, withdrawn = {0}, false, false, 0, 0
 for i = 5, #tombstones do
   local owner = ARGV[i]
+  -- First, because it refuses other data in the place of the waiting writers.
+  withdrawn = withdrawn + redis.call('ZREM', writers, owner)
   local hold = hold_key(lock, owner, 1)
   -- The reader's key is read before the lock's TTL: before Redis 7.2 time goes on within a script.
   local term = redis.call('PTTL', hold)
   local found = 0
-  if redis.pcall('HDEL', lock, owner) == 1 then
+  if remove_field(lock, owner) then
     -- A reader whose key has lapsed has lost its side, as KEEP says, even if others keep the lock.
     read, found = true, term == -2 and 0 or 1
     left = math.max(left, term)
     redis.call('DEL', hold)
   end
-  if redis.pcall('HDEL', lock, owner .. ':write') == 1 then
+  if remove_field(lock, owner .. ':write') then
     wrote, found = true, found + 2
   end
-  withdrawn = withdrawn + redis.call('ZREM', writers, owner)
   if found == 0 then
     found = -redis.call('EXISTS', lock)
   end
@@ -60,7 +62,9 @@ if wrote then
   replies[1] = hear(publish, channel, '1')
 elseif read and redis.call('HGET', lock, 'mode') == 'read' and settle_readers(lock, left) then
   replies[1] = hear(publish, channel, '0')
-elseif withdrawn > 0 then
+elseif withdrawn > 0 and redis.call('HGET', lock, 'mode') ~= 'write' then
+  -- While somebody writes, no reader waits for those in line; and a message for nothing may cost a writer of Redisson the
+  -- next one.
   redis.call('ZREMRANGEBYSCORE', writers, '-inf', server_time())
   if redis.call('EXISTS', writers) == 0 then
     hear(publish, channel, '1')

@@ -8,15 +8,15 @@
 -- REPLY
 --   {held, count, pttl}  1 or 0, the owner's read holds unless they have lapsed, ms left (-2 if nobody reads)
 -- INCLUDE shared/foreign
--- INCLUDE shared/reads
+-- INCLUDE shared/readers
 
 local locks = KEYS
 local owner = ARGV[1]
 
 local lock = locks[1]
 refuse_foreign(lock)
-if all_reads_left(lock) == 0 then
+if longest_reader(lock) == 0 then
   return {0, 0, -2}
 end
 local count = tonumber(redis.call('HGET', lock, owner) or 0)
-return {1, reads_left(lock, owner, count) > 0 and count or 0, redis.call('PTTL', lock)}
+return {1, reader_left(lock, owner, count, 0) > 0 and count or 0, redis.call('PTTL', lock)}

@@ -6,6 +6,7 @@ local function bury(tombstone, found, ttl)
   if before then
     return tonumber(before)
   end
-  redis.call('SET', tombstone, found, 'PX', ttl)
+  -- Minus zero would be written as -0.
+  redis.call('SET', tombstone, found + 0, 'PX', ttl)
   return found
 end

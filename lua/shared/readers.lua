@@ -8,6 +8,12 @@ local function hold_key(lock, owner, number)
   return base .. ':' .. owner .. ':rwlock_timeout:' .. number
 end
 
+-- What is not known to have lapsed counts as alive for as long as the lock is.
+local function lock_left(lock)
+  local left = redis.call('PTTL', lock)
+  return left > 0 and left or 2 ^ 52
+end
+
 -- Returns ms until a reader's longest hold ends (0 if none lives), and the new `vain`. The count is not trusted: one run looks
 -- in vain for so many holds at most, in addition to the first of each reader; `vain`: how many of them before this reader.
 local function reader_left(lock, owner, count, vain)
@@ -20,8 +26,7 @@ local function reader_left(lock, owner, count, vain)
     elseif number > 1 then
       vain = vain + 1
       if vain > MOST_IN_VAIN then
-        -- What is not known to have lapsed counts as alive for as long as the lock is.
-        return math.max(redis.call('PTTL', lock), longest, 1), vain
+        return math.max(lock_left(lock), longest), vain
       end
     end
   end
@@ -49,7 +54,7 @@ local function longest_reader(lock)
   end
   for i = 1, longest > 0 and 0 or #fields, 2 do
     if not is_lock_field(mode, fields[i], fields[i + 1]) then
-      return math.max(most, 1)
+      return lock_left(lock)
     end
   end
   return longest

@@ -26,6 +26,7 @@
 -- INCLUDE shared/bury
 -- INCLUDE shared/create
 -- INCLUDE shared/hear
+-- INCLUDE shared/remove_field
 -- INCLUDE shared/waiting_writers
 -- INCLUDE shared/why_not_held
 
@@ -34,10 +35,9 @@ local successorSide, writers, nextTombstone = KEYS[5], KEYS[6], KEYS[7]
 local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 
-local had = redis.pcall('HDEL', lock, field)
--- A late try of the giver may have been taken for that of a waiting writer.
+-- A late try of the giver may have been taken for that of a waiting writer. First, because it refuses other data there.
 redis.call('ZREM', writers, owner)
-if had ~= 1 then
+if not remove_field(lock, field) then
   local found = bury(tombstone, why_not_held(lock), tombstoneTtl)
   return {0, found, redis.pcall('HEXISTS', lock, successorField) == 1 and 1 or 0}
 end

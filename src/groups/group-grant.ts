@@ -1,231 +1,217 @@
-/** A hold on a group of locks, made of grants of the group's members: the hold lives while a quorum of the grants does. */
-import type { CallSite } from "../base/call-site.js";
+/**
+ * What one owner has of a group by one call: its seats, and one hold on all of them. It is held while a quorum of the seats
+ * is; then the hold is lost, and the rest is given back.
+ */
 import type { Clock } from "../base/clock.js";
-import { isLockError, type LockLostError, type LossReason } from "../base/errors.js";
+import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
 import { quietly } from "../base/work.js";
-import { leaveAlone } from "../locks/dropped.js";
-import type { Hold } from "../locks/hold.js";
-import { HoldRecord } from "../locks/hold-record.js";
-import { hasAnother, liveHolds } from "../locks/holds.js";
-import { dropExpired } from "../locks/loss.js";
-import { type Grant, giveOwner, knownLockOf } from "../locks/owner-lock.js";
-import { extend } from "../locks/release.js";
-import { tellGrant } from "../locks/telling.js";
-import { actorOf, OwnerRecord, outside } from "../owners/context.js";
-import { GroupRecord } from "./group-record.js";
-import { handOver, releaseAll } from "./group-release.js";
-import { LateCalls } from "./late-calls.js";
-import type { Members } from "./members.js";
+import type { Grant } from "../lock/grant.js";
+import { type Held, HoldRecord, type Origin } from "../lock/hold-record.js";
+import type { Frame } from "../owner/context.js";
+import type { OwnerRecord } from "../owner/record.js";
+import type { Member, Members } from "./members.js";
+import type { Seat } from "./seat.js";
 import { mostDone, withErrors } from "./votes.js";
 
-export class GroupGrant extends HoldRecord {
-  readonly acquiredAt: number;
-  /** The owner id of the first member that has granted the hold, or may yet grant it. */
-  readonly ownerId: string;
-  /** The hold was taken by `lock()` or `tryLock()`, not by `run()`. */
-  isBare = false;
-  /** The user's object for this hold. */
-  view: Hold | undefined;
-  /** Called when a release begins. */
-  onRelease: (() => void) | undefined;
-  /** In the order of the members; of a RedLock perhaps of a majority only. */
-  grants: readonly Grant[];
-  readonly members: Members;
-  /** Undefined for a new owner until it is asked for. */
-  #owner: OwnerRecord | undefined;
-  #late: LateCalls | undefined;
-  /** Milliseconds of the last extend. */
-  #term: number | undefined;
-  /** When the call that took the hold began, in monotonic milliseconds. */
-  #begun = 0;
-  #callSite: CallSite | undefined;
-  /** The last release, under way or done. */
-  #release: Promise<void> | undefined;
+/** The group that a count of a member belongs to. */
+const groups = new WeakMap<HoldRecord, GroupGrant>();
 
-  constructor(members: Members, owner: OwnerRecord | undefined, grants: readonly Grant[], ownerId: string) {
-    super();
+/** The innermost hold of this group among the counts of a grant of a member. */
+export function groupAmong({ holds }: Grant, lockKey: string): HoldRecord<GroupGrant> | undefined {
+  for (const hold of [...holds].reverse()) {
+    const group = groups.get(hold);
+    if (group?.lockKey === lockKey && group.hold.isHeld) return group.hold;
+  }
+  return undefined;
+}
+
+export interface GroupGrantOptions {
+  readonly members: Members;
+  readonly owner: OwnerRecord;
+  /** In the order of the members. */
+  readonly seats: readonly Seat[];
+  /** Seats whose servers have not answered yet. */
+  readonly open: readonly Seat[];
+  readonly frame: Frame | undefined;
+  readonly renewed: boolean;
+  /** Nobody else has its owner: only its `Hold` can give it back. */
+  readonly isPrivate: boolean;
+}
+
+export class GroupGrant implements Held {
+  readonly members: Members;
+  readonly owner: OwnerRecord;
+  /** `clientId:n` of the first member that has granted it, or may yet do so. */
+  readonly ownerId: string;
+  readonly hold: HoldRecord<GroupGrant>;
+  #seats: readonly Seat[];
+  readonly #open: Set<Seat>;
+  /** Milliseconds of the last extend: seats that join are extended, too. */
+  #term: number | undefined;
+  readonly #isPrivate: boolean;
+  #isTold = false;
+
+  constructor({ members, owner, seats, open, frame, renewed, isPrivate }: GroupGrantOptions) {
     this.members = members;
-    this.#owner = owner;
-    this.grants = grants;
-    this.ownerId = ownerId;
-    this.acquiredAt = members.clock.wall();
+    this.owner = owner;
+    this.#seats = seats;
+    this.#open = new Set(open);
+    this.#isPrivate = isPrivate;
+    // Where the owner's grants were found to be gone, what another member still has of them is not this hold's.
+    const isAnew = seats.some(({ tried, isNesting }) => tried > 1 && !isNesting);
+    const all = [...seats, ...open.filter(({ isNesting }) => !(isAnew && isNesting))];
+    const first = members.all.map((member) => all.find((seat) => seat.member === member)).find(Boolean);
+    this.ownerId = first?.seatId ?? "";
+    const origin: Origin = frame ? "run" : "bare";
+    this.hold = new HoldRecord<GroupGrant>(this, "only", origin, renewed, frame);
   }
 
   get lockName(): string {
     return this.members.name;
   }
 
-  get owner(): OwnerRecord {
-    return this.#owner ?? this.#giveOwner();
+  get lockKey(): string {
+    return this.members.key;
   }
 
-  get remaining(): number {
-    if (this.state === "lost") return 0;
-    return this.members.best(this.grants.map((grant) => (grant.state === "live" ? grant.remaining : 0)));
-  }
-
-  /** From now on members that end count: with fewer than a quorum left the hold is lost. */
-  watch(): void {
-    for (const grant of this.grants) this.#watchMember(grant);
-  }
-
-  /** The calls for members that had not answered when a quorum had granted the hold. */
-  get late(): LateCalls {
-    this.#late ??= new LateCalls((grant) => this.#join(grant));
-    return this.#late;
-  }
-
-  /** Called right before the call that took the hold resolves; that call began at `begun` (monotonic milliseconds). */
-  announce(begun: number, callSite: CallSite | undefined): void {
-    this.#begun = begun;
-    this.#callSite = callSite;
-    for (const grant of this.grants) this.#announceMember(grant);
-    this.announced = true;
-    this.members.tellGrant(this, this.clock.mono() - begun, this.#isNested);
-    this.members.follow(this);
-  }
-
-  /** Who asks for a member's hold, its signal or its owner may keep nothing else: from now on nobody waits for garbage. */
-  forget(member: HoldRecord): void {
-    if (member.state === "live") leaveAlone(this);
-  }
-
-  check(): void {
-    for (const { own } of this.grants) dropExpired(own);
-  }
-
-  async extend(lease: number): Promise<void> {
-    this.check();
-    this.assertUsable();
-    this.#term = lease;
-    await this.#enough(this.grants.map((grant) => extend(grant, lease)));
-  }
-
-  /** A second call shares the first one's outcome; after UNAVAILABLE a further call asks again. */
-  release(): Promise<void> {
-    if (!this.#release) {
-      this.onRelease?.();
-      this.check();
-      this.#release = this.state === "lost" ? this.#reportLoss() : this.#giveBack();
-      this.outcome = this.#release;
-    }
-    return this.#release;
-  }
-
-  protected get clock(): Clock {
+  get clock(): Clock {
     return this.members.clock;
   }
 
-  /** From now on the holds and calls of the members are a new owner's. */
-  #giveOwner(): OwnerRecord {
-    const owner = new OwnerRecord();
-    this.#owner = owner;
-    for (const { own } of this.grants) giveOwner(own, owner);
-    this.#late?.giveOwner(owner);
-    if (!this.outcome) GroupRecord.push(owner, this.members.key, this);
-    return owner;
+  get seats(): readonly Seat[] {
+    return this.#seats;
   }
 
-  #join(grant: Grant): void {
-    const joined = [...this.grants, grant];
-    this.grants = this.members.all.flatMap(({ backend }) =>
-      joined.filter((each) => each.backend === backend),
-    );
-    if (this.announced) this.#announceMember(grant);
-    this.#watchMember(grant);
-    if (this.#term !== undefined) void quietly(extend(grant, this.#term));
+  get remaining(): number {
+    return this.members.best(this.#seats.map(({ remaining }) => remaining));
   }
 
-  #watchMember(grant: Grant): void {
-    grant.onOver = () => this.#memberOver(grant);
-    grant.drop = this;
-    if (grant.loss) this.#memberOver(grant);
+  check(): void {
+    for (const { hold } of this.#seats) hold?.grant.check();
   }
 
-  /** Whether the owner has other holds on a quorum, on whichever members this hold is. */
-  get #isNested(): boolean {
-    const owner = this.#owner;
-    if (!owner) return false;
-    const held = this.members.all.filter(({ key }) => {
-      const own = knownLockOf(actorOf(owner, key), key);
-      return own && liveHolds(own).some((grant) => !this.grants.includes(grant));
+  /** The call resolves with it. */
+  tellGrant(waited: number): void {
+    const own = this.#seats.map(({ hold }) => hold);
+    const isNested = ({ kind: { lockKey, side } }: Member) => {
+      const grant = this.owner.grantOf(lockKey) as Grant | undefined;
+      return grant?.holds.some((hold) => hold.side === side && !own.includes(hold));
+    };
+    const nested = this.members.all.filter(isNested).length >= this.members.quorum;
+    for (const seat of this.#seats) this.#seated(seat, waited);
+    this.#isTold = true;
+    this.members.tellGrant(this.hold, waited, nested);
+    for (const seat of this.#open) {
+      const answered = () => {
+        if (this.#open.delete(seat) && seat.hold) this.#join(seat, waited);
+      };
+      void quietly(seat.answer).then(answered);
+    }
+  }
+
+  async extend(lease: number): Promise<void> {
+    this.#term = lease;
+    const extended = this.#seats.map(async ({ hold }) => {
+      hold?.assertUsable();
+      await hold?.grant.extend(lease);
     });
-    return held.length >= this.members.quorum;
+    const error = await mostDone(this.members.quorum, extended);
+    if (error !== undefined) throw this.hold.loss ?? error;
   }
 
-  #announceMember(grant: Grant): void {
-    const waited = this.members.clock.mono() - this.#begun;
-    tellGrant(grant.own.table.env, grant.backend, grant, waited, this.#callSite);
+  giveBack(hold: HoldRecord): Promise<void> {
+    this.closed(hold);
+    hold.end();
+    this.#drop();
+    return this.#release();
+  }
+
+  askAgain(): Promise<void> {
+    return this.#release();
+  }
+
+  closed(hold: HoldRecord): void {
+    this.owner.closed(hold);
+  }
+
+  #seated(seat: Seat, waited: number): void {
+    const hold = seat.hold as HoldRecord<Grant>;
+    seat.tell(waited);
+    groups.set(hold, this);
+    if (this.#isPrivate) hold.dropped = () => (this.#isGarbage ? this.hold : undefined);
+    hold.whenEnded(() => this.#seatEnded(hold));
+    if (hold.state !== "live") this.#seatEnded(hold);
+  }
+
+  /** Whether the user has dropped it, and what it had of its members. */
+  get #isGarbage(): boolean {
+    const records = this.#seats.flatMap(({ hold }) => (hold?.state === "live" ? [hold] : []));
+    const isKept = (record: HoldRecord) => {
+      const isGarbage = record.isGarbage;
+      return record.isKept || (record.view !== undefined && !isGarbage);
+    };
+    // Each is looked at, for the first look makes it known weakly.
+    return records.filter(isKept).length === 0 && this.hold.isGarbage;
+  }
+
+  /** A member has answered late. */
+  #join(seat: Seat, waited: number): void {
+    if (this.hold.state !== "live") return void seat.leave();
+    const { all } = this.members;
+    const at = ({ member }: Seat) => all.indexOf(member);
+    this.#seats = [...this.#seats, seat].sort((a, b) => at(a) - at(b));
+    this.#seated(seat, waited);
+    if (this.#term !== undefined && seat.hold) void quietly(seat.hold.grant.extend(this.#term));
   }
 
   /** A member was lost, or was given back by an unlock of its own. */
-  #memberOver({ loss }: Grant): void {
-    if (this.state !== "live") return;
-    const left = this.grants.filter(({ state }) => state === "live");
+  #seatEnded({ loss }: HoldRecord): void {
+    if (this.hold.state !== "live") return;
+    const left = this.#seats.filter(({ hold }) => hold?.state === "live");
     if (left.length >= this.members.quorum) return;
     this.#lose(loss?.reason ?? "forced");
-    for (const released of releaseAll(this.members, left)) void quietly(released);
+    for (const seat of left.reverse()) void seat.leave();
   }
 
-  #lose(reason: LossReason): LockLostError {
-    this.#late?.drop();
-    const { heldFor, ownerId } = this;
-    const losses = this.grants.flatMap(({ loss }) => loss ?? []);
-    const loss = withErrors(this.lose(reason), losses);
-    outside(() => this.tellLoss());
-    this.members.emit("lost", { ownerId, reason, held: heldFor });
-    return loss;
+  #lose(reason: LossReason): void {
+    const { heldFor: held } = this.hold;
+    const losses = this.#seats.flatMap(({ hold }) => hold?.loss ?? []);
+    const loss = withErrors(new LockLostError(this.lockName, reason, this.clock.wall()), losses);
+    this.#drop();
+    this.hold.lose(loss);
+    this.members.emit("lost", { ownerId: this.ownerId, reason, held });
   }
 
-  /** Rejects with the loss. A loss by close() is no error of the unlock: the signal has told it. */
-  async #reportLoss(): Promise<void> {
-    if (this.loss && this.loss.reason !== "closed") throw this.loss;
+  /** What is granted from now on is not wanted. */
+  #drop(): void {
+    for (const seat of this.#open) void seat.leave();
+    this.#open.clear();
   }
 
-  async #giveBack(): Promise<void> {
-    this.end();
-    // While the owner keeps another hold on a quorum, nothing comes free for the calls in the queue.
-    const inner = this.grants.filter((grant) => !hasAnother(grant.own, grant)).length < this.members.quorum;
-    const { released, successors } = inner
-      ? { released: releaseAll(this.members, this.grants), successors: 0 }
-      : handOver(this.members, this.grants);
-    // Late members are given back last: a quorum of the others is enough for the answer.
-    const late = this.#late?.end();
-    try {
-      await this.#enough(released, late);
-    } catch (error) {
-      if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
-      else if (isLockError(error, "UNAVAILABLE")) this.#goOn();
-      throw error;
-    } finally {
-      // A waiter of this process that does not listen yet hears of the release here.
-      if (successors === 0 && !inner) this.members.engine.queue(this.members.key)?.released();
-    }
-    this.#tellRelease();
+  /** @throws the loss, or the first error, with all of them in `errors` */
+  async #release(): Promise<void> {
+    this.members.gather();
+    const { order } = this.members;
+    const at = ({ member }: Seat) => order.indexOf(member);
+    const lastFirst = [...this.#seats].sort((a, b) => at(b) - at(a));
+    const released = lastFirst.map(({ hold }) => (hold as HoldRecord).release());
+    const error = await mostDone(this.members.quorum, released);
+    if (error === undefined) return this.#tellRelease();
+    if (isLockError(error, "LOCK_LOST")) {
+      this.#lose((error as LockLostError).reason);
+    } else if (isLockError(error, "UNAVAILABLE")) void quietly(this.#goOn(released));
+    throw error;
   }
 
-  /** After UNAVAILABLE: the members' releases go on in the background, and a further unlock() asks again. */
-  #goOn(): void {
-    this.#release = undefined;
-    const work = this.grants.map(({ outcome }) => outcome ?? Promise.resolve());
-    void mostDone(this.members.quorum, work).then((error) => {
-      if (error === undefined) this.#tellRelease();
-      else if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
-    });
+  /** The members' releases go on in the background. */
+  async #goOn(released: readonly Promise<void>[]): Promise<void> {
+    await Promise.allSettled(released);
+    if (this.#isTold) await this.#release();
   }
 
   #tellRelease(): void {
-    if (!this.announced) return;
-    this.announced = false;
-    this.members.tellRelease(this);
-  }
-
-  /**
-   * See {@link mostDone}.
-   * @throws the loss, or the first LockError, with all of them in `errors`
-   */
-  async #enough(work: readonly Promise<void>[], late?: readonly Promise<void>[]): Promise<void> {
-    const error = await mostDone(this.members.quorum, work, late);
-    if (error !== undefined) throw this.loss ?? error;
+    if (!this.#isTold) return;
+    this.#isTold = false;
+    this.members.tellRelease(this.hold);
   }
 }

@@ -2,35 +2,20 @@
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
 import type { LockKind } from "../base/events.js";
-import {
-  type LockRequest,
-  namedOwner,
-  type OwnedRequest,
-  type OwnerOptions,
-  owned,
-  ownerOf,
-} from "../locks/acquisition-options.js";
-import type { Env } from "../locks/env.js";
-import { force } from "../locks/force.js";
-import type { Lock } from "../locks/lock.js";
-import { LockFace } from "../locks/lock-face.js";
-import { wireIdOf } from "../locks/loss.js";
-import { knownLockOf } from "../locks/owner-lock.js";
-import { ambientOwner, type Frame, type OwnerRecord } from "../owners/context.js";
-import { AllOrNone } from "./all-or-none.js";
-import type { GroupGrant } from "./group-grant.js";
-import { GroupRecord } from "./group-record.js";
-import {
-  endRuns,
-  isUnowned,
-  type MemberRequest,
-  openFrames,
-  requestsOf,
-  tellEnd,
-} from "./member-requests.js";
-import { checkMembers, isUnresponsive, type Member, Members } from "./members.js";
-import { MultiHold, multiHoldOf } from "./multi-hold.js";
-import { answerOf, fulfilled, rejected, type Settled, settled } from "./settled.js";
+import type { Side } from "../kinds/kind.js";
+import { type Asked, LockFace } from "../lock/face.js";
+import type { Grant } from "../lock/grant.js";
+import type { HoldRecord } from "../lock/hold-record.js";
+import type { Lock } from "../lock/lock.js";
+import { namedOwner, type OwnerOptions } from "../lock/options.js";
+import { type Frame, openFrame } from "../owner/context.js";
+import type { OwnerRecord } from "../owner/record.js";
+import { AllCall } from "./all.js";
+import type { GroupCall } from "./group-call.js";
+import { groupAmong } from "./group-grant.js";
+import { isUnresponsive, type Member, Members } from "./members.js";
+import { MultiHold } from "./multi-hold.js";
+import { chosen, fulfilled, rejected, type Vote, votes } from "./votes.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;
@@ -57,9 +42,8 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** @throws TypeError for no lock at all, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(...locks: Lock[]) {
-    const list = checkMembers(locks);
-    const members = new Members(new.target.kind, list, new.target.quorumOf(list.length));
-    super(members.name, members.key, members.clock, members.bareCalls, members.traces, members);
+    const members = new Members(new.target.kind, locks, new.target.quorumOf(locks.length));
+    super(members.name, members.key, members.first.env);
     this.#members = members;
   }
 
@@ -69,10 +53,13 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   override currentHold(): MultiHold | null {
-    const { key } = this.#members;
-    const owner = ambientOwner(key);
-    const group = owner && GroupRecord.of(owner, key)?.innermost;
-    return group ? multiHoldOf(group as GroupGrant) : null;
+    const owner = this.currentOwner();
+    for (const { kind } of this.#members.all) {
+      const grant = owner?.grantOf(kind.lockKey) as Grant | undefined;
+      const hold = grant?.isHeld ? groupAmong(grant, this.#members.key) : undefined;
+      if (hold) return hold.viewOr(() => new MultiHold(hold));
+    }
+    return null;
   }
 
   /**
@@ -80,11 +67,7 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link Lock.forceUnlock}; of a RedLock QUORUM if too few masters answered
    */
   override async forceUnlock(): Promise<boolean> {
-    const forced = await this.ask(({ table, backend }) => force(table, backend));
-    // The holders' own masters may be away: knowing has a time of its own.
-    const known = async (i: number) => answerOf(forced[i])?.told;
-    await Promise.allSettled(this.#members.all.map((member, i) => this.inTime(member, known(i))));
-    return fulfilled(forced).some(({ wasHeld }) => wasHeld);
+    return fulfilled(await this.ask(({ lock }) => lock.forceUnlock())).includes(true);
   }
 
   /**
@@ -121,12 +104,9 @@ export class MultiLock extends LockFace<MultiHold> {
     return this.#best(FREE, ({ lock }) => lock.remainTimeToLive(), isOpen);
   }
 
-  /** Takes the members; undefined if `request.wait` was not enough. @internal */
-  protected collect(
-    requests: readonly MemberRequest[],
-    request: LockRequest,
-  ): Promise<GroupGrant | undefined> {
-    return new AllOrNone(this.#members, requests, request).collect();
+  /** A call for the members; `frames`: of a run, that of each member. @internal */
+  protected callOf(asked: Asked, frames: ReadonlyMap<Member, Frame>): GroupCall {
+    return new AllCall(this.#members, asked, frames);
   }
 
   /** Bounds the time for one member's answer to a question. @internal */
@@ -135,8 +115,8 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** The error for too few answers. @internal */
-  protected unanswered(results: readonly Settled<unknown>[]): unknown {
-    return rejected(results)[0];
+  protected unanswered(so: readonly Vote[]): unknown {
+    return rejected(so)[0];
   }
 
   /** @internal */
@@ -146,49 +126,50 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** @internal */
   protected override about(): LockCallContext {
-    const { envs, kind } = this.#members;
-    return { clientId: (envs[0] as Env).clientId, lockName: this.name, kind };
+    const { first, kind } = this.#members;
+    return { clientId: first.env.clientId, lockName: this.name, kind };
   }
 
   /** @internal */
-  protected override async acquire(request: LockRequest): Promise<MultiHold | undefined> {
-    if (request.signal?.aborted) throw request.signal.reason;
-    const members = this.#members;
-    members.assertOpen();
-    const asked = isUnowned(members, request) ? request : owned(request);
-    const requests = requestsOf(members, asked);
-    const group = await this.collect(requests, asked).catch((error: unknown) => {
-      tellEnd(members, requests, asked, error);
-      return tellCaller(error);
-    });
-    if (!group) return void tellEnd(members, requests, asked);
-    group.isBare = !request.frame;
-    if (asked.owner) GroupRecord.push(asked.owner, members.key, group);
-    group.announce(request.begun, request.callSite);
-    const hold = new MultiHold(group);
-    // A bare call's hold is watched for being dropped by its caller, so nothing here may refer to it.
-    if (request.owner) group.view = hold;
-    return this.handOut(hold, request);
+  protected override async acquire(asked: Asked): Promise<HoldRecord | undefined> {
+    this.#members.assertOpen();
+    const frames = asked.frame ? this.#framesOf(asked.frame) : new Map<Member, Frame>();
+    return this.callOf(asked, frames).start();
   }
 
   /** @internal */
-  protected override openFrame(request: OwnedRequest, scope: Frame | undefined): Frame {
-    return openFrames(this.#members, request, scope);
+  protected override viewOf(hold: HoldRecord): MultiHold {
+    const view = new MultiHold(hold);
+    hold.view = view;
+    return view;
   }
 
   /** @internal */
-  protected override endRun(frame: Frame): void {
-    endRuns(this.#members, frame);
+  protected override isOn({ lockKey }: { readonly lockKey: string; readonly side: Side }): boolean {
+    return lockKey === this.#members.key;
   }
 
   /** @internal */
-  protected override releaseInnermost(owner: OwnerRecord): Promise<void> | undefined {
-    return GroupRecord.of(owner, this.#members.key)?.release();
+  protected override isMember(lockKey: string): boolean {
+    return super.isMember(lockKey) || this.#members.all.some(({ kind }) => kind.lockKey === lockKey);
   }
 
-  /** A group keeps no list of bare holds: each owner's record has its own. @internal */
+  /** A run of the group is a run of each member, nested in their order. @internal */
+  protected override openFrames(owner: OwnerRecord, outer: Frame | undefined): Frame {
+    let frame = outer;
+    for (const { kind } of this.#members.order) frame = openFrame(owner, kind.lockKey, frame);
+    return super.openFrames(owner, frame);
+  }
+
+  /** @internal */
+  protected override endRuns(owner: OwnerRecord, frame: Frame): void {
+    for (const [{ kind }, each] of this.#framesOf(frame)) owner.endRun(kind.lockKey, each);
+  }
+
+  /** @internal */
   protected override hasBareHold(): boolean {
-    return false;
+    const grants = this.#members.first.env.live.all();
+    return grants.some((grant) => groupAmong(grant, this.#members.key)?.origin === "bare");
   }
 
   /** @internal */
@@ -199,30 +180,42 @@ export class MultiLock extends LockFace<MultiHold> {
   /** Asks all members. Once a quorum has answered and `isDecided`, silent members are not waited for. @internal */
   protected async ask<T>(
     question: (member: Member) => Promise<T>,
-    isDecided: (results: readonly Settled<T>[]) => boolean = () => true,
-  ): Promise<readonly Settled<T>[]> {
+    isDecided: (so: readonly Vote<T>[]) => boolean = () => true,
+  ): Promise<readonly Vote<T>[]> {
     const { all: members, quorum } = this.#members;
     this.#members.assertOpen();
     const asked = members.map((member) => this.inTime(member, question(member)));
-    const results = await settled(asked, (so) => {
+    const results = await votes(asked, (so) => {
       const open = members.filter((_, i) => !so[i]);
-      const enough = fulfilled(so).length >= quorum && open.every(isUnresponsive);
-      return enough && isDecided(so);
+      return fulfilled(so).length >= quorum && open.every(isUnresponsive) && isDecided(so);
     });
     if (fulfilled(results).length < quorum || !isDecided(results)) tellCaller(this.unanswered(results));
     return results;
+  }
+
+  /** The frame of each member in a run whose innermost frame is `frame`. */
+  #framesOf(frame: Frame): Map<Member, Frame> {
+    const frames = new Map<Member, Frame>();
+    let each = frame.parent;
+    for (const member of [...this.#members.order].reverse()) {
+      if (each) frames.set(member, each);
+      each = each?.parent;
+    }
+    return frames;
   }
 
   /** `where`: the name of the call that got the options. */
   async #count(
     options: OwnerOptions | undefined,
     where: string,
-    read: (count: number) => number,
+    read: (n: number) => number,
   ): Promise<number> {
-    const named = namedOwner(options, where);
+    const owner = namedOwner(options, where) ?? this.currentOwner();
     const members = this.#members;
     members.assertOpen();
-    const held = members.all.filter(({ key }) => wireIdOf(knownLockOf(ownerOf(named, key), key)));
+    const held = members.all.filter(
+      ({ kind }) => (owner?.grantOf(kind.lockKey) as Grant | undefined)?.isHeld,
+    );
     if (held.length < members.quorum) return 0;
     return this.#best(0, async ({ lock }) => read(await lock.getHoldCount(options)), differ);
   }
@@ -237,9 +230,9 @@ export class MultiLock extends LockFace<MultiHold> {
     isOpen: (least: number, most: number) => boolean,
   ): Promise<number> {
     const members = this.#members;
-    const best = (so: readonly Settled<number>[], otherwise: number) =>
-      members.best(members.all.map((_, i) => answerOf(so[i]) ?? otherwise));
-    const isDecided = (so: readonly Settled<number>[]) =>
+    const best = (so: readonly Vote<number>[], otherwise: number) =>
+      members.best(members.all.map((_, i) => chosen(so[i]) ?? otherwise));
+    const isDecided = (so: readonly Vote<number>[]) =>
       !isOpen(best(so, none), best(so, Number.POSITIVE_INFINITY));
     return best(await this.ask(question, isDecided), none);
   }

@@ -1,17 +1,15 @@
 /** The Redlock algorithm: one lock over independent masters, held by a majority of them. */
-
-import { isLockError } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
-import type { LockRequest } from "../locks/acquisition-options.js";
-import type { Lock } from "../locks/lock.js";
-import type { GroupGrant } from "./group-grant.js";
-import { Masters } from "./masters.js";
-import type { MemberRequest } from "./member-requests.js";
+import type { Asked } from "../lock/face.js";
+import type { Lock } from "../lock/lock.js";
+import type { Frame } from "../owner/context.js";
+import { isCluster } from "../redis/connection.js";
+import type { GroupCall } from "./group-call.js";
+import { MajorityCall } from "./majority.js";
 import type { Member } from "./members.js";
 import { MultiLock, membersOf } from "./multi-lock.js";
-import { RedlockAttempt } from "./redlock-attempt.js";
-import { fulfilled, type Settled } from "./settled.js";
-import { answerTime, nobodyAnswered, SHORTEST_ANSWER_TIME, tooFewAnswers } from "./votes.js";
+import { answerTime, connecting } from "./patience.js";
+import { fulfilled, tooFewAnswers, type Vote } from "./votes.js";
 
 const FEWEST = 3;
 
@@ -27,13 +25,18 @@ const FEWEST = 3;
 export class RedLock extends MultiLock {
   /** @internal */
   protected static override readonly kind: LockKind = "red";
-  readonly #masters: Masters;
 
-  /** @throws TypeError as of {@link MultiLock}, and for fewer than three locks */
+  /** @throws TypeError as of {@link MultiLock}, for fewer than three locks, and for two at one address */
   constructor(...locks: Lock[]) {
     super(...locks);
     if (locks.length < FEWEST) throw new TypeError(`a RedLock needs at least ${FEWEST} locks`);
-    this.#masters = new Masters(membersOf(this));
+    const addresses = membersOf(this).all.map(addressOf);
+    const twice = addresses.find((address, i) => addresses.indexOf(address) < i);
+    if (twice === undefined) return;
+    throw new TypeError(
+      `two members of a RedLock are at one address (${typeof twice === "string" ? twice : "one client"}); ` +
+        "give each member a master of its own",
+    );
   }
 
   /** @internal */
@@ -42,42 +45,37 @@ export class RedLock extends MultiLock {
   }
 
   /** @internal */
-  protected override async collect(
-    requests: readonly MemberRequest[],
-    request: LockRequest,
-  ): Promise<GroupGrant | undefined> {
-    const members = membersOf(this);
-    const attempt = new RedlockAttempt(members, this.#masters, requests, request);
-    try {
-      return await members.engine.acquire(attempt, request.wait, request.signal);
-    } catch (error) {
-      const isUnanswered = error !== request.signal?.reason && isLockError(error, "UNAVAILABLE");
-      throw (isUnanswered && nobodyAnswered(members)) || error;
-    }
+  protected override callOf(asked: Asked, frames: ReadonlyMap<Member, Frame>): GroupCall {
+    return new MajorityCall(membersOf(this), asked, frames);
   }
 
   /** @internal */
   protected override async ask<T>(
     question: (member: Member) => Promise<T>,
-    isDecided?: (results: readonly Settled<T>[]) => boolean,
-  ): Promise<readonly Settled<T>[]> {
-    membersOf(this).assertOpen();
-    await this.#masters.connecting(SHORTEST_ANSWER_TIME);
-    const introduced = this.#masters.introduce(SHORTEST_ANSWER_TIME);
-    const results = await super.ask(question, isDecided);
-    if (introduced) await introduced;
-    this.#masters.assertDistinct();
-    return results;
+    isDecided?: (so: readonly Vote<T>[]) => boolean,
+  ): Promise<readonly Vote<T>[]> {
+    const members = membersOf(this);
+    members.assertOpen();
+    await connecting(members);
+    return super.ask(question, isDecided);
   }
 
   /** @internal */
-  protected override inTime<T>({ env, lock }: Member, answer: Promise<T>): Promise<T> {
-    return env.runner.withTimeout(lock.name, answer, answerTime(env, undefined));
+  protected override inTime<T>(member: Member, answer: Promise<T>): Promise<T> {
+    return member.env.runner.withTimeout(member.lock.name, answer, answerTime(member, undefined));
   }
 
   /** @internal */
-  protected override unanswered(results: readonly Settled<unknown>[]): unknown {
-    const inFavour = fulfilled(results).filter((answer) => Number(answer) > 0);
-    return tooFewAnswers(membersOf(this), results, inFavour.length);
+  protected override unanswered(so: readonly Vote[]): unknown {
+    const inFavour = fulfilled(so).filter((answer) => Number(answer) > 0).length;
+    return tooFewAnswers(this.name, membersOf(this).all.length, inFavour, so);
   }
+}
+
+/** Where a member's server is: two votes of one server would be one. A client whose address is not known stands for it. */
+function addressOf({ env }: Member): unknown {
+  const { connection } = env.runner;
+  if (isCluster(connection)) return env;
+  const { host, port, path } = connection.options as { host?: string; port?: number; path?: string };
+  return path ?? (host === undefined ? env : `${host}:${port}`);
 }

@@ -4,89 +4,61 @@
  * queue up for minutes.
  */
 import type { LockKind } from "../base/events.js";
-import { fairAlive, fairQueue, fairTimeouts, tombstone } from "../base/names.js";
-import type { QueueTraits } from "../engine/acquisition.js";
-import type { Try } from "../locks/backend.js";
-import { Lock } from "../locks/lock.js";
-import { fairAcquire, fairOldForce, fairRelease, fairUndo } from "../scripts/generated.js";
-import { aliveFor } from "./alive-for.js";
-import { type AnyCall, type Ending, forceArguments, type ReleaseKeys, remaining } from "./calls.js";
-import { type BackendParts, HashBackend } from "./hash.js";
-import type { Undoing } from "./undoing.js";
+import { callTombstone, fairAlive, fairQueue, fairTimeouts } from "../base/names.js";
+import type { Env } from "../env.js";
+import type { AnyScriptCall } from "../redis/call.js";
+import { fairEnd, fairForce, fairTake } from "../scripts/generated.js";
+import { aliveFor, Kind, type Try } from "./kind.js";
 
-interface QueueKeys {
-  readonly queue: string;
-  readonly timeouts: string;
-  readonly alive: string;
-}
-
-type FairKeys = ReleaseKeys & QueueKeys;
-
-const TRAITS: QueueTraits = { serverQueued: true, advertised: false, shared: false, handoff: false };
-
-export class FairBackend extends HashBackend {
-  constructor(parts: BackendParts) {
-    super(parts, TRAITS);
+export class Fair extends Kind {
+  constructor(env: Env, lockName: string, key: string) {
+    super(env, lockName, key, { serverQueued: true });
   }
 
   override get kind(): LockKind {
     return "fair";
   }
 
-  get #grace(): number {
-    return this.env.settings.fairWaitTimeout;
-  }
-
   override wakesOn(wireId: string): string {
     return `${this.channel}:${wireId}`;
   }
 
-  protected override acquiring({ wireId, lease, coWaiters }: Try): AnyCall {
-    const { settings } = this.env;
-    const keys = this.keysWith(tombstone(this.key, wireId));
+  override take({ wireId, lease, waits, coWaiters }: Try): AnyScriptCall {
+    const keys = { ...this.#keys, tombstone: this.over(wireId) };
+    const alive = waits ? aliveFor(this.env) : 0;
     const args = {
       owner: wireId,
       lease,
       grace: this.#grace,
-      aliveFor: coWaiters ? aliveFor(settings) : 0,
+      aliveFor: alive,
       publish: this.publish,
-      coWaiters: coWaiters ?? [],
+      coWaiters,
     };
-    return this.call(fairAcquire, keys, args);
+    return this.call(fairTake, keys, args);
   }
 
-  protected override releasing(ending: Ending): AnyCall {
-    const keys = this.keysWith(ending.over);
-    const args = { grace: this.#grace, ...this.ending(ending) };
-    return this.call(fairRelease, keys, args);
+  override end(wireIds: readonly string[]): AnyScriptCall {
+    const keys = { ...this.#keys, tombstones: wireIds.map((id) => this.over(id)) };
+    return this.call(fairEnd, keys, { owners: wireIds, grace: this.#grace, ...this.ending });
   }
 
-  protected override undoing({ wireIds, overs: tombstones, rest }: Undoing): AnyCall {
-    const keys = { lock: this.key, channel: this.channel, tombstones, ...this.#queueKeys };
-    const args = { owners: wireIds, grace: this.#grace, ...remaining(rest, this.publish) };
-    return this.call(fairUndo, keys, args);
+  override force(callId: string): AnyScriptCall {
+    const keys = { ...this.#keys, marker: callTombstone(this.key, callId) };
+    return this.call(fairForce, keys, { grace: this.#grace, ...this.forceArguments });
   }
 
-  protected override forcing(over: string): AnyCall {
-    const args = { grace: this.#grace, ...forceArguments(this.publish) };
-    return this.call(fairOldForce, this.keysWith(over), args);
+  get #keys() {
+    const { key, channel } = this;
+    return {
+      lock: key,
+      queue: fairQueue(key),
+      timeouts: fairTimeouts(key),
+      alive: fairAlive(key),
+      channel,
+    };
   }
 
-  protected override keysWith(over: string): FairKeys {
-    return Object.assign(super.keysWith(over), this.#queueKeys);
-  }
-
-  get #queueKeys(): QueueKeys {
-    const { key } = this;
-    return { queue: fairQueue(key), timeouts: fairTimeouts(key), alive: fairAlive(key) };
+  get #grace(): number {
+    return this.env.settings.fairWaitTimeout;
   }
 }
-
-/**
- * A reentrant lock that is granted first come first served over all processes: by the order in which the first tries
- * reach the server, whose clock alone counts. A waiter that dies is skipped after three times `pollCap`.
- * @example
- * const turn = client.getFairLock("printer");
- * await turn.run(() => sell("42"), { wait: 60_000 });
- */
-export class FairLock extends Lock {}

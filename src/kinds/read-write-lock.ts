@@ -1,9 +1,7 @@
 /** The read-write lock as users get it: its two sides are locks. */
-import { checkTable, Lock } from "../locks/lock.js";
-import type { LockTable } from "../locks/owner-lock.js";
-import { ReadBackend } from "./read.js";
-import type { Readers } from "./readers.js";
-import { WriteBackend } from "./write.js";
+import type { Env } from "../env.js";
+import { Lock } from "../lock/lock.js";
+import { Read, Write } from "./read-write.js";
 
 /** Options of `LockClient.getReadWriteLock`. */
 export interface ReadWriteLockOptions {
@@ -11,18 +9,10 @@ export interface ReadWriteLockOptions {
   preferWriters?: boolean | undefined;
 }
 
-export interface ReadWriteLockParts {
-  readonly table: LockTable;
-  readonly readers: Readers;
-  readonly lockName: string;
-  readonly key: string;
-  readonly preferWriters: boolean;
-}
-
 /**
  * Many readers or one writer; both sides are reentrant. The writer may take the read side as well. If it then gives back
  * the write side first, it goes on as a reader without a gap. The reverse is refused: an owner that only reads and asks
- * for the write side gets UPGRADE_REFUSED. Each read hold has a lease of its own, so a dead reader's hold ends by itself.
+ * for the write side gets UPGRADE_REFUSED. Each reader has a lease of its own, so a dead reader's hold ends by itself.
  * @example
  * const document = client.getReadWriteLock("document:7");
  * await document.readLock().run(() => sell("7"));
@@ -35,13 +25,10 @@ export class ReadWriteLock {
   readonly #write: Lock;
 
   /** Locks are made by a LockClient. @internal */
-  constructor({ table, readers, lockName, key, preferWriters }: ReadWriteLockParts) {
-    checkTable(table);
-    const parts = { env: table.env, lockName, key };
+  constructor(env: Env, lockName: string, key: string, preferWriters: boolean) {
     this.name = lockName;
-    const write = new WriteBackend(parts, preferWriters);
-    this.#read = new Lock(table, new ReadBackend(parts, readers, preferWriters ? write : undefined));
-    this.#write = new Lock(table, write);
+    this.#read = new Lock(new Read(env, lockName, key, preferWriters));
+    this.#write = new Lock(new Write(env, lockName, key, preferWriters));
   }
 
   /** The side that any number of owners may hold at a time. */

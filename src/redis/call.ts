@@ -21,9 +21,6 @@ export interface Call<K extends KeyValues, A extends ArgumentValues> extends Any
   readonly args: A;
 }
 
-/** The call of the script `S`. */
-export type CallOf<S> = S extends Script<infer K, infer A> ? Call<K, A> : never;
-
 /** A command that is not a script, but may be repeated like one. */
 export interface PlainCommand {
   readonly lockName: string;

@@ -42,11 +42,6 @@ export class Servers {
     return undefined;
   }
 
-  /** True while the server of this key does not answer: not connected, or silent for a tenth of `commandTimeout`. */
-  isAway(key: string): boolean {
-    return !this.connected || this.healthOf(key).away;
-  }
-
   /** True if the server of this key is not connected, or {@link ServerHealth.unresponsive}. */
   isUnresponsive(key: string): boolean {
     return !this.connected || this.healthOf(key).unresponsive;

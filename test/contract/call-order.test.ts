@@ -87,7 +87,6 @@ row(
 
 row(
   "commands of an owner go out at once, whatever answers are still on the way [§3 call-order]",
-  { isAhead: true },
   async ({ a, client, lock, settle, server }) => {
     await client.scope(async () => {
       const hold = await lock.lock();

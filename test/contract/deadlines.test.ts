@@ -107,17 +107,13 @@ row.real("leases of nested locks never add up [§2 nested-never-shortens] [F36]"
   await unlockAll(holds);
 });
 
-row(
-  "all holds of an owner last until the latest of their leases [§2 one-deadline]",
-  { isAhead: true },
-  async (place) => {
-    const holds = await nest(place, 10_000, 5_000, 20_000);
-    expect(remaining(holds)).toEqual(all(holds, leaves(20_000)));
-    await place.pass(leaves(20_000) - 1);
-    expect(held(holds)).toEqual(all(holds, true));
-    await unlockAll(holds);
-  },
-);
+row("all holds of an owner last until the latest of their leases [§2 one-deadline]", async (place) => {
+  const holds = await nest(place, 10_000, 5_000, 20_000);
+  expect(remaining(holds)).toEqual(all(holds, leaves(20_000)));
+  await place.pass(leaves(20_000) - 1);
+  expect(held(holds)).toEqual(all(holds, true));
+  await unlockAll(holds);
+});
 
 row("a longer nested lease is kept by Redis for all holds [§2 one-deadline]", async (place) => {
   const holds = await nest(place, 10_000, 5_000, 20_000);
@@ -131,7 +127,6 @@ row("a longer nested lease is kept by Redis for all holds [§2 one-deadline]", a
 
 row(
   "all holds of an owner are lost together, at their one deadline [§2 one-deadline] [§2 shared-loss]",
-  { isAhead: true },
   async (place) => {
     const holds = await nest(place, 20_000, 10_000);
     await place.pass(leaves(10_000));
@@ -144,10 +139,8 @@ row(
 );
 
 for (const order of ORDERS) {
-  const isLongestLast = order.at(-1) === 1;
   row(
     `unlocks in the order ${order.join(", ")} change no deadline before the last one, which deletes [§2 unlock-keeps-deadline] [§2 ttl-never-lowered]`,
-    { isAhead: !isLongestLast },
     async (place) => {
       const holds = await nest(place, 20_000, 60_000, 40_000);
       for (const [done, which] of order.entries()) {
@@ -175,7 +168,7 @@ row.real("holds given back in any order leave the others held [§2 unlock-hold]"
 
 row(
   "a hold with a short lease next to a kept one lasts as long as that, and then as long as was last granted [§2 one-deadline] [§2 watchdog-any]",
-  { client: BRISK, isAhead: true },
+  { client: BRISK },
   async ({ lock, pass, view }) => {
     const leased = await lock.lock({ lease: 5_000 });
     const kept = await lock.lock({ owner: leased });

@@ -44,7 +44,6 @@ row("extend() to later is a command of its own for each member [§2 extend-later
 
 row(
   "extend() to later moves the deadline of all holds of the owner [§2 extend-later] [§2 one-deadline]",
-  { isAhead: true },
   async ({ lock }) => {
     const outer = await lock.lock({ lease: 20_000 });
     const inner = await lock.lock({ lease: 20_000, owner: outer });
@@ -75,7 +74,6 @@ row(
 
 row(
   "extend() to earlier moves the deadline here alone, so Redis keeps its time [§2 extend-earlier] [§2 ttl-never-lowered]",
-  { isAhead: true },
   async ({ lock, view, pass }) => {
     const hold = await lock.lock({ lease: 60_000 });
     await hold.extend(10_000);
@@ -89,7 +87,6 @@ row(
 
 row(
   "extend() to earlier ends all holds of the owner as expired at that time, and gives the lock back [§2 extend-earlier]",
-  { isAhead: true },
   async ({ lock, rival, pass }) => {
     const outer = await lock.lock({ lease: 60_000 });
     const inner = await lock.lock({ lease: 60_000, owner: outer });
@@ -124,7 +121,7 @@ row.real(
 
 row(
   "the answer to a call made before an extend() to earlier does not lift the deadline again [§2 extend-earlier]",
-  { kinds: SINGLE, isAhead: true },
+  { kinds: SINGLE },
   async ({ lock, a, pass, settle }) => {
     const hold = await lock.lock({ lease: 60_000 });
     a.keep("replies");

@@ -42,7 +42,7 @@ const inLine =
     const successor = watch(lock.lock({ signal: controller.signal, ...options }));
     const next = watch(lock.lock());
     await settle();
-    await pass(100);
+    await pass(10);
     server.took();
     await body({ ...place, giver, successor, next, controller });
     for (const call of [successor, next]) {
@@ -68,7 +68,7 @@ row(
         expect(hold.remaining).toBe(200_000 * 0.99 - 2);
         expect(await view.count()).toBe(1);
         expect(a.heard("released").at(-1)).toMatchObject({ ownerId: giver.ownerId });
-        expect(a.heard("acquired").at(-1)).toMatchObject({ ownerId: hold.ownerId, waited: 100 });
+        expect(a.heard("acquired").at(-1)).toMatchObject({ ownerId: hold.ownerId, waited: 10 });
       },
       { lease: 200_000 },
     )(place);

@@ -77,7 +77,7 @@ row(
 
 row(
   "getHoldCount is this process's own count, whatever others wrote in Redis [§2 hold-count-own]",
-  { kinds: SINGLE, isAhead: true },
+  { kinds: SINGLE },
   async ({ lock, server, kind }) => {
     const hold = await lock.lock();
     const [field] = Object.entries(kind.fields(hold.ownerId, 7)).find(([, times]) => times === "7") ?? [];

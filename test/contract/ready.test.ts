@@ -46,7 +46,7 @@ test("ready() resolves, and leaves nothing", async ({ a, server }) => {
   expect(await a.client.ready()).toBeUndefined();
   const names = server.ran.map(({ name }) => name);
   expect(names).toEqual(
-    expect.arrayContaining(["INFO", "PING", "PUBLISH", "server/refused", "lock/acquire", "lock/release"]),
+    expect.arrayContaining(["INFO", "PING", "PUBLISH", "server/refused", "plain/take", "plain/end"]),
   );
 });
 
@@ -231,7 +231,7 @@ describe("a server that answers SUBSCRIBE with LOADING", () => {
 
 for (const [what, script, lockName] of [
   ["a script that fails", "server/refused", ""],
-  ["a lock that cannot be taken", "lock/acquire", expect.stringMatching(/^holdfast-ready-/) as string],
+  ["a lock that cannot be taken", "plain/take", expect.stringMatching(/^holdfast-ready-/) as string],
 ])
   test(`${what} fails ready()`, async ({ a, server }) => {
     refusing(server, ({ name }) => name === script, "ERR something else");

@@ -148,22 +148,6 @@ replicated(
 );
 
 replicated(
-  "a nested grant that its connection kept for as long leaves the outer hold as it is, and ends with it [§2 nested-unknown] [B172]",
-  async ({ a, lock, pass, settle, grants, view }) => {
-    const outer = await lock.lock();
-    a.keep("requests", grants);
-    const call = watch(lock.lock({ owner: outer, lease: 600_000 }));
-    await pass(61_000);
-    expect(call.outcome).toBe("UNAVAILABLE");
-    await a.letGo();
-    await settle();
-    expect([outer.isHeld, await lock.getHoldCount({ owner: outer })]).toEqual([true, 1]);
-    await outer.unlock();
-    expect(await view.hash()).toEqual({});
-  },
-);
-
-replicated(
   "a grant whose call has been given up is not taken, also behind the WAIT of another [§2 nothing-left] [B127] [B109]",
   async ({ a, lock, other, pass, grants, settle, rival }) => {
     const owner = a.client.newOwner();

@@ -22,19 +22,15 @@ row(
   },
 );
 
-row(
-  "a scope gives its owner to its function [§3 scope]",
-  { kinds: ONE, isAhead: true },
-  async ({ client, lock }) => {
-    const take = async (owner: Owner) => {
-      await lock.lock();
-      return owner;
-    };
-    const owner = await client.scope(take as never as () => Promise<Owner>);
-    expect(await lock.getHoldCount({ owner })).toBe(1);
-    await lock.unlock({ owner });
-  },
-);
+row("a scope gives its owner to its function [§3 scope]", { kinds: ONE }, async ({ client, lock }) => {
+  const take = async (owner: Owner) => {
+    await lock.lock();
+    return owner;
+  };
+  const owner = await client.scope(take as never as () => Promise<Owner>);
+  expect(await lock.getHoldCount({ owner })).toBe(1);
+  await lock.unlock({ owner });
+});
 
 row.real(
   "all that a scope awaits acts for one owner, which re-enters, and each unlock() gives one hold back [§3 scope]",
@@ -155,7 +151,6 @@ row.real(
 
 row(
   "a Hold that lock.unlock() gave back shares its outcome, and cannot be extended [§3 scope-unlock]",
-  { isAhead: true },
   async ({ client, lock }) => {
     await client.scope(async () => {
       const outer = await lock.lock();

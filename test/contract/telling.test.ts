@@ -61,7 +61,7 @@ row(
     await lock.forceUnlock();
     await settle();
     expect(nested.value?.isHeld).toBe(false);
-    expect(told).toEqual([["acquired", false], ["lost"], ["acquired", true], ["lost"]]);
+    expect(told).toEqual([["acquired", false], ["acquired", true], ["lost"], ["lost"]]);
   },
 );
 
@@ -167,7 +167,6 @@ row(
     a.listen("longHold");
     const hold = await lock.lock();
     const other = await lock.lock({ owner: hold });
-    const short = await lock.lock({ owner: hold, lease: 2_000 });
     await pass(4_999);
     await other.unlock();
     expect(a.heard("longHold")).toEqual([]);
@@ -178,7 +177,6 @@ row(
     await pass(20_000);
     expect(a.heard("longHold")).toHaveLength(1);
     await hold.unlock();
-    expect(short.isHeld).toBe(false);
   },
 );
 
@@ -186,7 +184,7 @@ row(
   "a listener that throws disturbs no lock, and no listener of the signal [§1 events]",
   ONE,
   async (place) => {
-    const { lock, excluded, a, view, pass, settle } = place;
+    const { lock, excluded, a, view, pass } = place;
     const thrown = new Set<string>();
     for (const name of EVENTS) {
       a.client.on(name, () => {
@@ -198,7 +196,7 @@ row(
     const waiting = watch(excluded.lock());
     await pass(12_000);
     await hold.unlock();
-    await settle();
+    await pass(10);
     const second = waiting.value ?? expect.fail("it was not granted");
     const aborted = new Promise((resolve) => second.signal.addEventListener("abort", resolve));
     await view.wipe();

@@ -53,16 +53,6 @@ describe("the text of an error [B105]", () => {
     ["NOT_OWNER", () => client.getLock("a").unlock(), /hold\.unlock\(\)/],
     [
       "NOT_OWNER",
-      () =>
-        client.scope(async () => {
-          const hold = await client.getLock("a").lock();
-          await client.getLock("a").unlock();
-          await hold.unlock();
-        }),
-      /was given back by lock\.unlock\(\); give each hold back once/,
-    ],
-    [
-      "NOT_OWNER",
       async () => {
         const hold = await client.getLock("a").lock();
         await hold.unlock();
@@ -91,7 +81,7 @@ describe("the text of an error [B105]", () => {
     [
       "QUORUM",
       async () => {
-        const dead = [1, 2].map(() => LockClient.connect({ port: 1 }, { commandTimeout: 100 }));
+        const dead = [1, 2].map((port) => LockClient.connect({ port }, { commandTimeout: 100 }));
         await new RedLock(...[client, ...dead].map((each) => each.getLock("a")))
           .lock()
           .finally(() => Promise.all(dead.map((each) => each.close({ timeout: 0 }))));
@@ -236,7 +226,7 @@ describe("wrong arguments", () => {
   test.for([Lock, FairLock, FencedLock, ReadWriteLock, Semaphore, PermitExpirableSemaphore, CountDownLatch])(
     "new %o(name) says who makes them",
     async (Made) => {
-      const error = await failure(() => new Made(as("x"), as(undefined)));
+      const error = await failure(async () => Reflect.construct(Made, ["x"]));
       expect(error).toBeInstanceOf(TypeError);
       expect(error.message).toContain("client.get");
     },

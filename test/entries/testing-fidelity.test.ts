@@ -10,7 +10,7 @@ import { findRedis, forFile, hasFeaturesOf, noMovableClock, PATIENCE } from "../
 import { Random } from "../support/random.js";
 import { type Case, randomCall } from "./fidelity/calls.js";
 import { randomPattern } from "./fidelity/patterns.js";
-import { MemorySide, RealSide } from "./fidelity/sides.js";
+import { MemorySide, type Outcome, RealSide } from "./fidelity/sides.js";
 
 const RUNS = Number(process.env.HOLDFAST_FIDELITY_RUNS ?? (process.env.CI ? 300 : 100));
 const SEED = Number(process.env.HOLDFAST_FIDELITY_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -27,16 +27,31 @@ const canPlay = noMovableClock === undefined && hasFeaturesOf(await findRedis(),
 const real = canPlay ? await forFile(RealSide.start()) : undefined;
 const memory = new MemorySide();
 
+/** A refusal of a writer names any one of the holders, by chance. */
+function withoutHolder(outcome: Outcome | undefined): Outcome | undefined {
+  const { reply } = outcome ?? {};
+  return outcome && Array.isArray(reply) && reply[0] === ":0"
+    ? { ...outcome, reply: reply.slice(0, 2) }
+    : outcome;
+}
+
 /** Plays random cases on both sides; `make` makes a case for an instant. */
 async function expectAlike(about: string, make: (random: Random, now: number) => Case): Promise<void> {
   const random = new Random(SEED ^ [...about].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) | 0, 7));
+  const compared = about === "write/take" ? withoutHolder : (outcome: Outcome | undefined) => outcome;
   for (let done = 0; done < RUNS; done += BATCH) {
     const now = BEGIN + random.below(DAY);
     const cases = Array.from({ length: Math.min(BATCH, RUNS - done) }, () => make(random, now));
     const wanted = (await real?.play(cases, now)) ?? [];
-    for (const [i, outcome] of memory.play(cases, now).entries()) {
+    for (const [i, each] of memory.play(cases, now).entries()) {
+      const outcome = compared(each);
       const where = `HOLDFAST_FIDELITY_SEED=${SEED} HOLDFAST_FIDELITY_RUNS=${RUNS}, case ${done + i} of ${about}`;
-      expect({ ...cases[i], where, now, outcome }).toEqual({ ...cases[i], where, now, outcome: wanted[i] });
+      expect({ ...cases[i], where, now, outcome }).toEqual({
+        ...cases[i],
+        where,
+        now,
+        outcome: compared(wanted[i]),
+      });
     }
   }
 }

@@ -111,7 +111,7 @@ describe.concurrent("a server that forgets its scripts [F22]", () => {
     bed.proxy.clear();
     const hold = await bed.lock.lock();
     await expectHeldBesidesMarkers(bed, hold.ownerId, 1);
-    const sent = bed.proxy.commands.filter(({ command }) => script("acquire")(command));
+    const sent = bed.proxy.commands.filter(({ command }) => script("take")(command));
     expect(sent.map(({ command }) => command[0])).toEqual(["EVALSHA", "EVAL"]);
     await hold.unlock();
   });

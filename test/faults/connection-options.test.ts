@@ -96,18 +96,18 @@ async function liveThroughCuts(bed: Bed): Promise<void> {
     return value;
   };
   await client.scope(async () => {
-    const outer = await cut("acquire", () => lock.lock());
+    const outer = await cut("take", () => lock.lock());
     await expectHeld(bed, outer.ownerId, 1);
-    await cut("reenter", () => lock.lock());
+    await cut("keep", () => lock.lock());
     await expectHeld(bed, outer.ownerId, 2);
-    await cut("renew", () => nextEvent(client, "renewed"));
+    await cut("keep", () => nextEvent(client, "renewed"));
     await expectHeldBesidesMarkers(bed, outer.ownerId, 2);
-    await cut("release", () => lock.unlock());
+    await cut("keep", () => lock.unlock());
     await expectHeldBesidesMarkers(bed, outer.ownerId, 1);
-    await cut("extend", () => outer.extend(60_000));
+    await cut("keep", () => outer.extend(60_000));
     await expectHeldBesidesMarkers(bed, outer.ownerId, 1);
     expect(await ttlOf(bed)).toBeGreaterThan(50_000);
-    await cut("release", () => lock.unlock());
+    await cut("end", () => lock.unlock());
     await expectNothingLeft(bed, 20_000);
   });
 }
@@ -126,7 +126,7 @@ describe.concurrent("waiting works, and a waiter is woken [F9]", () => {
     const hold = await bed.lock.lock();
     const waiting = watch(bed.lock.lock());
     // The waiter is in the queue, and has tried again since its subscription was confirmed.
-    const tries = () => bed.proxy.count(script("acquire", bed.name));
+    const tries = () => bed.proxy.count(script("take", bed.name));
     await until("the waiter is parked", () => tries() >= 3);
     await hold.unlock();
     const next = await soon(waiting);

@@ -35,7 +35,7 @@ import {
 
 export { type Watched, watch } from "../support/outcome.js";
 
-export type ScriptName = "acquire" | "pass" | "reenter" | "renew" | "extend" | "release" | "undo" | "state";
+export type ScriptName = "take" | "keep" | "end" | "pass" | "force" | "state" | "release";
 
 interface ScriptLike {
   readonly name: string;
@@ -47,7 +47,7 @@ const scripts = Object.values(generated) as unknown as ScriptLike[];
 
 /** Matches this step of any kind of lock, by EVAL or EVALSHA; with `word`, only if a key or argument contains it. */
 export function script(name: ScriptName, word = ""): Matcher {
-  const found = scripts.filter((candidate) => RegExp(`/(old-)?${name}$`).test(candidate.name));
+  const found = scripts.filter((candidate) => candidate.name?.endsWith(`/${name}`));
   if (found.length === 0) throw new Error(`no script is called ${name}`);
   const bodies = new Set(
     found.flatMap(({ modern, legacy }) => [modern, legacy]).flatMap(({ text, sha1 }) => [text, sha1]),

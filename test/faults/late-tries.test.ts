@@ -26,11 +26,11 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s: a late try", (
   test("that arrives after its call was given up and undone gets nothing [F6]", async () => {
     await using bed = await stage.bed({ topology });
     const call = watch(bed.lock.tryLock(200));
-    const ghost = await stuck(bed, "acquire");
+    const ghost = await stuck(bed, "take");
     expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
     expect(call.took).toBeLessThan(200 + SLACK);
     bed.proxy.restore();
-    await until("its clean-up was sent", () => bed.proxy.count(script("undo", bed.name)) > 0);
+    await until("its clean-up was sent", () => bed.proxy.count(script("end", bed.name)) > 0);
     await bed.redis.ping();
     await untilMarked(bed);
     await ghost.deliver();
@@ -40,7 +40,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s: a late try", (
 
   test("that arrives after it was sent again, granted, lost and given back gets nothing [B59]", async () => {
     await using bed = await stage.bed({ topology });
-    const ghost = hold(bed, "acquire");
+    const ghost = hold(bed, "take");
     const granted = await bed.lock.lock();
     expect(ghost.hits).toBe(1);
     for (const key of Object.keys(await bed.keys()))
@@ -56,7 +56,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s: a late try", (
     await using bed = await stage.bed({ topology });
     await using other = await stage.bed({ topology });
     const theirs = await other.rival(bed.name).lock();
-    const ghost = hold(bed, "acquire");
+    const ghost = hold(bed, "take");
     expect(await bed.lock.tryLock()).toBeNull();
     expect(ghost.hits).toBe(1);
     await untilMarked(bed);

@@ -44,7 +44,7 @@ async function expectNoMoreRenewals(bed: Bed, lease: number): Promise<void> {
   await bed.redis.ping(); // then ioredis has sent its queue
   bed.proxy.clear();
   await pause(lease / 2);
-  expect(bed.proxy.count(script("renew"))).toBe(0);
+  expect(bed.proxy.count(script("keep"))).toBe(0);
 }
 
 describe.concurrent("lost on the server", () => {

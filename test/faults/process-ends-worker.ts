@@ -15,6 +15,8 @@ export const handlers = {
   async begin({ port, held, waited }: BeginRequest): Promise<void> {
     const mine = new LockClient(new Redis(port), { watchdogTimeout: 1_500, pollCap: 500 });
     client = mine;
+    // On a slow machine connecting may take longer than the lease.
+    await mine.ready();
     await mine.getLock(held).lock();
     const waiting = new Promise((resolve) => mine.once("waiting", resolve));
     mine

@@ -1,4 +1,4 @@
-/** Commands that a server or proxy refuses for a while are sent until it takes them: no release or undo is dropped. */
+/** Commands that a server or proxy refuses for a while are sent until it takes them: no END is dropped. */
 import { type Redis, ReplyError } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
@@ -78,7 +78,7 @@ afterEach(async () => {
 describe.each(PASSING)("%s", (text) => {
   test("an unlock is sent again, and resolves [F24] [B29]", async () => {
     const hold = await client.getLock(name).lock();
-    refusal.begin(text, script("release"));
+    refusal.begin(text, script("end"));
     const unlocked = hold.unlock();
     unlocked.catch(() => {});
     await refusal.again();
@@ -101,8 +101,8 @@ describe.each(PASSING)("%s", (text) => {
   });
 
   test("a grant behind that answer is given back [B29]", async () => {
-    const [acquire, undo] = [script("acquire"), script("undo")];
-    refusal.begin(text, (words) => acquire(words) || undo(words), acquire);
+    const [take, end] = [script("take"), script("end")];
+    refusal.begin(text, (words) => take(words) || end(words), take);
     const call = client.getLock(name).tryLock(200);
     await expect(call).rejects.toMatchObject({ code: "UNAVAILABLE" });
     expect(await server.call("EXISTS", name)).toBe(1);
@@ -126,7 +126,7 @@ describe("a refusal that will not pass rejects at once", () => {
     ["ERR Error compiling script (new function): user_script:1: unexpected symbol near '!'", "UNAVAILABLE"],
   ])("%s", async (text, code) => {
     const hold = await client.getLock(name).lock();
-    refusal.begin(text, script("release"));
+    refusal.begin(text, script("end"));
     await expect(hold.unlock()).rejects.toMatchObject({ code });
     expect(refusal.hits).toBe(1);
   });
@@ -134,7 +134,7 @@ describe("a refusal that will not pass rejects at once", () => {
   test("foreign data on a server before Redis 7", async () => {
     refusal.begin(
       before7("WRONGTYPE Operation against a key holding the wrong kind of value"),
-      script("acquire"),
+      script("take"),
     );
     const error = await client
       .getLock(name)

@@ -5,7 +5,7 @@ import { systemClock } from "../../src/base/clock.js";
 import { INTERNALS } from "../../src/client-options.js";
 import type { Lock, LockClientOptions } from "../../src/index.js";
 import { until } from "../support/index.js";
-import { manyAtOnce, ownCommand, pause, useStage, watch } from "./harness.js";
+import { manyAtOnce, ownCommand, pause, untilQuiet, useStage, watch } from "./harness.js";
 import { listeners } from "./remains.js";
 
 manyAtOnce();
@@ -16,9 +16,11 @@ describe.concurrent("commands", () => {
     await using other = await stage.bed();
     await using bed = await stage.bed();
     const theirs = await other.rival(bed.name).lock();
-    bed.proxy.clear();
     const controllers = Array.from({ length: 200 }, () => new AbortController());
     const calls = controllers.map(({ signal }) => watch(bed.lock.lock({ signal })));
+    await until("the first one listens", async () => (await listeners(stage.server, bed.name)) >= 1);
+    await untilQuiet(() => bed.proxy.count(ownCommand));
+    bed.proxy.clear();
     await pause(3_000);
     expect(calls.every(({ state }) => state === "pending")).toBe(true);
     expect(bed.proxy.count(ownCommand)).toBeLessThanOrEqual(5);

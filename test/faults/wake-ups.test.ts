@@ -23,7 +23,7 @@ import { channels, expectNothingLeft, listeners } from "./remains.js";
 manyAtOnce();
 failOnUnhandledRejections();
 
-const tries = (bed: Bed): number => bed.proxy.count(script("acquire", bed.name));
+const tries = (bed: Bed): number => bed.proxy.count(script("take", bed.name));
 
 /** Matches the waiter's SUBSCRIBE, not the one that `ready()` has sent. */
 const subscribe =

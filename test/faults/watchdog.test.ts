@@ -52,7 +52,7 @@ describe.concurrent("the watchdog", () => {
     await using bed = await stage.bed({ client: { watchdogTimeout: STEADY } });
     const log: [verb: string, key: string][] = [];
     bed.proxy.onCommand(({ command }) => {
-      for (const verb of ["renew", "release"] as const) {
+      for (const verb of ["keep", "end"] as const) {
         if (script(verb)(command)) for (const word of command) log.push([verb, word]);
       }
     });
@@ -68,7 +68,7 @@ describe.concurrent("the watchdog", () => {
     for (let i = 0; i < 20; i++) {
       const name = `${bed.name}-${i}`;
       const about = log.filter(([, word]) => word === name).map(([verb]) => verb);
-      expect(about.indexOf("release"), name).toBe(about.length - 1);
+      expect(about.indexOf("end"), name).toBe(about.length - 1);
     }
     await expectNothingLeft(bed, 20_000);
     expect(bed.troubles).toEqual([]);

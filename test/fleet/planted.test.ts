@@ -13,7 +13,7 @@ const FOUND: Readonly<Record<string, { by: FindingKind; order?: true; patient?: 
   "frees others": { by: "overlap" },
   "grants what is held": { by: "overlap", order: true },
   "silent release": { by: "stuck", patient: true },
-  "reads beside a writer": { by: "overlap", order: true },
+  "reads next to a writer": { by: "overlap", order: true },
   "tokens that stay": { by: "token", order: true },
   "a permit too many": { by: "overlap", order: true },
 };

@@ -24,42 +24,42 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   // The release deletes the lock without checking its owner.
   "frees others": {
     kind: "lock",
-    scripts: ["lock/release"],
+    scripts: ["plain/end"],
     does: "if command == 'HDEL' then return run('DEL', key) end",
   },
 
   // Every call is granted the lock.
   "grants what is held": {
     kind: "lock",
-    scripts: ["lock/acquire"],
-    does: "if command == 'EXISTS' and key == KEYS[1] then return 0 end",
+    scripts: ["plain/take"],
+    does: "if command == 'EXISTS' and key == KEYS[1] then return run(command, KEYS[2]) end",
   },
 
   // A release tells nobody.
   "silent release": {
     kind: "lock",
-    scripts: ["lock/release", "lock/pass"],
+    scripts: ["plain/end", "plain/pass"],
     does: "if command == 'PUBLISH' or command == 'SPUBLISH' then return 0 end",
   },
 
   // A reader checks whether the lock is held, but not in which mode.
-  "reads beside a writer": {
+  "reads next to a writer": {
     kind: "readwrite",
-    scripts: ["read/acquire"],
+    scripts: ["read/take"],
     does: "if command == 'HGET' and select(2, ...) == 'mode' then return run(command, ...) and 'read' end",
   },
 
   // The counter of tokens is read, but not raised.
   "tokens that stay": {
     kind: "fenced",
-    scripts: ["fenced/acquire", "fenced/old-pass"],
+    scripts: ["fenced/take", "fenced/pass"],
     does: "if command == 'INCR' and run('EXISTS', key) == 1 then return 2 ^ 53 end",
   },
 
   // Node has a counter of tokens that Redisson does not know.
   "own counter": {
     kind: "fenced",
-    scripts: ["fenced/acquire", "fenced/old-pass"],
+    scripts: ["fenced/take", "fenced/pass"],
     does: "if string.find(key or '', 'lock_token') then return run(command, key .. ':own', select(2, ...)) end",
   },
 

@@ -27,7 +27,12 @@ export const CHANNEL = "redisson_lock__channel:{job}";
 const CLIENT = "6e3814a1-e847-452b-a982-45baf93a1df2";
 export const ME: string = `${CLIENT}:1`;
 export const OTHER: string = `${CLIENT}:2`;
-export const TOMBSTONE: string = `redisson_unlock_latch:{job}:${ME}`;
+/** A waiter of the process of ME, to which ME passes the lock. */
+export const SUCCESSOR: string = `${CLIENT}:9`;
+const TOMBSTONES = "redisson_unlock_latch:{job}:";
+export const TOMBSTONE: string = TOMBSTONES + ME;
+export const SUCCESSOR_TOMBSTONE: string = TOMBSTONES + SUCCESSOR;
+export const MARKER: string = `holdfast_over:{job}:${CLIENT}:1:7`;
 export const MOST: number = Number.MAX_SAFE_INTEGER;
 
 /** Milliseconds by which a TTL may have run down since it was set. */
@@ -92,10 +97,26 @@ export type States = Readonly<Record<string, State>>;
 
 /** The lock held by ME, or by OTHER. */
 export const mine = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [ME]: count }, ttl) });
-export const theirs = (ttl: number, count = "1"): States => ({ [LOCK]: held({ [OTHER]: count }, ttl) });
+export const theirs = (ttl: number, count = "1", owner: string = OTHER): States => ({
+  [LOCK]: held({ [owner]: count }, ttl),
+});
 
-/** The tombstone of ME's wire id. */
-export const over: States = { [TOMBSTONE]: text("1", 40_000) };
+/** The tombstone of ME's wire id, with what END found: 1 (or 2, 3) the lock, 0 nobody in it, -1 another. */
+export const buried = (found: number): States => ({ [TOMBSTONE]: text(String(found), 40_000) });
+export const over: States = buried(1);
+export const successorOver: States = { [SUCCESSOR_TOMBSTONE]: text("0", 5_000) };
+
+/** The arguments of every forced unlock; its marker with its answer; and the tombstones that it leaves as well. */
+export const FORCING_ARGS: Readonly<{ tombstones: string; tombstoneTtl: number; publish: string }> = {
+  tombstones: TOMBSTONES,
+  tombstoneTtl: 20_000,
+  publish: "PUBLISH",
+};
+export const marked = (...ended: string[]): States => ({ [MARKER]: text(ended.join(" "), 20_000) });
+export const forced = (...ended: string[]): States => ({
+  ...marked(...ended),
+  ...Object.fromEntries(ended.map((id) => [TOMBSTONES + id, text("0", 20_000)])),
+});
 
 /** The lock's key with other data. */
 export const otherData: States = { [LOCK]: text("theirs", 60_000) };

@@ -6,6 +6,8 @@ import {
   type Later,
   LOCK,
   later,
+  ME,
+  OTHER,
   type States,
   scored,
   TOMBSTONE,
@@ -37,35 +39,44 @@ export const PATIENCE = 20_000;
 export const NO_WAIT = 0;
 export const JAVA_2 = "b0e5b1a2-0000-4000-8000-000000000000:8";
 
-export const theirs = (ttl: number): States => ({
-  [LOCK]: held({ "b0e5b1a2-0000-4000-8000-000000000000:9": "2" }, ttl),
-});
+/** Who has the lock in most rows. */
+export const JAVA_HOLDER = "b0e5b1a2-0000-4000-8000-000000000000:9";
 
-/** Times in ms of the server's clock since the last `put`; without `due` the place has no score. */
-export interface Place {
-  readonly due?: number | Later | undefined;
-  readonly alive?: number | Later | undefined;
+export const theirs = (ttl: number): States => ({ [LOCK]: held({ [JAVA_HOLDER]: "2" }, ttl) });
+
+/** The waiters by their short names: of this library, two of a client that is gone, and of Redisson. */
+const WAITERS: Readonly<Record<string, string>> = {
+  ...{ me: ME, other: OTHER, third: THIRD, gone: "gone:8", gone2: "gone:9" },
+  ...{ java: JAVA, java2: JAVA_2, java3: JAVA_HOLDER },
+};
+
+/** A time of the notation of `queue`. */
+function timeOf(word = "-"): number | Later | undefined {
+  if (word === "-") return undefined;
+  if (word === "heard") return later(PATIENCE);
+  // The last chance of a dead waiter was over.
+  if (word === "lapsed") return -0.5;
+  const ms = Number(word.replace(/^~|_/g, ""));
+  return word.startsWith("~") ? later(ms) : ms;
 }
 
-/** A queue in this order, and the TTL of the set of those alive. */
-export function line(places: readonly (readonly [waiter: string, Place])[], aliveTtl = 1_000_000): States {
-  const known = (which: keyof Place) =>
-    Object.fromEntries(
-      places.flatMap(([waiter, { [which]: at }]) => (at === undefined ? [] : [[waiter, at]])),
-    );
+/**
+ * A queue: of each waiter its name, when its ticket lapses, and until when it counts as alive, in ms of the server's clock since
+ * the last `put`; `~` since the script ran, `heard` after a try of its process just now, `-` no time.
+ */
+export function queue(text: string, aliveTtl = 1_000_000): States {
+  const places = text.split(", ").map((place) => {
+    const [name = "", due, alive] = place.split(" ");
+    return { waiter: WAITERS[name] ?? name, due: timeOf(due), alive: timeOf(alive) };
+  });
+  const known = (which: "due" | "alive") =>
+    Object.fromEntries(places.flatMap(({ waiter, [which]: at }) => (at === undefined ? [] : [[waiter, at]])));
   const [due, alive] = [known("due"), known("alive")];
   return {
-    ...(places.length > 0 && { [QUEUE]: { value: places.map(([waiter]) => waiter), ttl: -1 } }),
+    [QUEUE]: { value: places.map(({ waiter }) => waiter), ttl: -1 },
     ...(Object.keys(due).length > 0 && { [TIMEOUTS]: scored(due) }),
     ...(Object.keys(alive).length > 0 && { [ALIVE]: scored(alive, aliveTtl) }),
   };
-}
-
-export const inLine = (...places: (readonly [waiter: string, Place])[]): States => line(places);
-
-/** The place of a waiter after a try of its process. */
-export function heard(due: Place["due"]): Place {
-  return { due, alive: later(PATIENCE) };
 }
 
 /** The channel on which a waiter is woken. */

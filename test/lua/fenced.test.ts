@@ -1,6 +1,26 @@
+/** The scripts of a lock whose grants have fencing tokens. */
 import { expect, test } from "vitest";
-import { fencedAcquire } from "../../src/scripts/generated.js";
-import { LOCK, left, ME, mine, over, type States, TOMBSTONE, text, theirs, useBench } from "./bench.js";
+import { fencedPass, fencedTake } from "../../src/scripts/generated.js";
+import {
+  announced,
+  buried,
+  CHANNEL,
+  held,
+  LOCK,
+  left,
+  ME,
+  mine,
+  OTHER,
+  over,
+  type States,
+  SUCCESSOR,
+  SUCCESSOR_TOMBSTONE,
+  successorOver,
+  TOMBSTONE,
+  text,
+  theirs,
+  useBench,
+} from "./bench.js";
 import { each, refusal, scriptTable, WRONGTYPE } from "./table.js";
 
 const bench = await useBench();
@@ -12,7 +32,7 @@ const counter = (last: string): States => ({ [COUNTER]: text(last, -1) });
 const AHEAD = "9223372036854775000";
 const NEXT = "9223372036854775001";
 
-scriptTable(bench, fencedAcquire, {
+scriptTable(bench, fencedTake, {
   keys,
   args: { owner: ME, lease: 60_000 },
   rows: {
@@ -30,22 +50,19 @@ scriptTable(bench, fencedAcquire, {
       reply: [1, "41"],
       after: { ...mine(60_000, "12"), ...counter("41") },
     },
-    "{0, -1}: a refusal of a lock without TTL is no grant: the first number tells them apart": {
-      given: { ...theirs(-1), ...counter("41") },
-      reply: [0, -1],
-    },
-    "{0, pttl}: held by another; no token is drawn": {
+    "{0, pttl, holder}: held by another; no token is drawn": {
       given: { ...theirs(50_000, "2"), ...counter("41") },
-      reply: [0, left(50_000)],
+      reply: [0, left(50_000), OTHER],
     },
+    "{0, -1, holder}: held by another without end": { given: theirs(-1), reply: [0, -1, OTHER] },
     ...each(
-      "{2, 0}: a wire id that is over does not get %s",
+      "{2}: a wire id that is over does not get %s, and draws no token",
       {
-        "a free lock": {},
+        "a free lock": counter("41"),
         "its own lock": { ...mine(20_000), ...counter("41") },
         "another's lock": { ...theirs(20_000), ...counter("41") },
       },
-      (given: States) => ({ given: { ...given, ...over }, reply: [2, 0] }),
+      (given: States) => ({ given: { ...given, ...over }, reply: [2] }),
     ),
     ...each(
       "other data in the key of %s stays as it is",
@@ -60,10 +77,59 @@ scriptTable(bench, fencedAcquire, {
   },
 });
 
-const acquire = async () => {
-  const reply = await bench.runner(fencedAcquire)(keys, { owner: ME, lease: 60_000 });
-  return reply as [granted: number, token: string];
-};
+const handedOver = { ...theirs(20_000, "1", SUCCESSOR), ...over };
+
+scriptTable(bench, fencedPass, {
+  keys: { ...keys, channel: CHANNEL, successorTombstone: SUCCESSOR_TOMBSTONE },
+  args: { owner: ME, successor: SUCCESSOR, lease: 20_000, tombstoneTtl: 40_000, publish: "PUBLISH" },
+  counts: true,
+  thrifty: true,
+  tolerates: "hdel hexists pexpire incr time",
+  rows: {
+    "{0, 1, 1, token}: the successor has it, by the next token, and nobody is told": {
+      given: { ...mine(30_000, "2"), ...counter(AHEAD) },
+      reply: [0, 1, 1, NEXT],
+      after: { ...handedOver, ...counter(NEXT) },
+    },
+    "{0, 1, 0}: sent again when another has it": {
+      given: { ...theirs(30_000), ...over, ...counter("41") },
+      reply: [0, 1, 0],
+    },
+    "{heard, 1, 0}: a successor that is over gets neither lock nor token": {
+      given: { ...mine(30_000), ...successorOver, ...counter("41") },
+      reply: [1, 1, 0],
+      after: { ...over, ...successorOver, ...counter("41") },
+      heard: announced("0"),
+    },
+    ...each(
+      "{heard, 1, 0}: given back, where there is no token for the successor: the counter %s [B124]",
+      {
+        "holds other data": held({ theirs: "1" }, -1),
+        "holds a text": text("theirs", -1),
+        "is at its end": text("9223372036854775807", -1),
+      },
+      (state) => ({
+        given: { ...mine(30_000), [COUNTER]: state },
+        reply: [1, 1, 0],
+        after: { [COUNTER]: state, ...over },
+        heard: announced("0"),
+      }),
+    ),
+    "{heard, 1, 0}: given back where the successor's TTL is refused": {
+      given: { ...mine(30_000), ...counter(AHEAD) },
+      mayNot: "pexpire",
+      reply: [1, 1, 0],
+      after: { ...over, ...counter(NEXT) },
+      heard: announced("0"),
+    },
+    "{0, 0, 0}: nobody has it": { reply: [0, 0, 0], after: buried(0) },
+    "{0, -1, 0}: another has it": {
+      given: theirs(30_000),
+      reply: [0, -1, 0],
+      after: { ...theirs(30_000), ...buried(-1) },
+    },
+  },
+});
 
 /** The server's clock in microseconds. */
 const microseconds = async () => {
@@ -71,30 +137,42 @@ const microseconds = async () => {
   return BigInt(seconds) * 1_000_000n + BigInt(rest);
 };
 
-test.each<[string, States]>([
-  ["the counter is gone", {}],
-  ["the counter has fallen behind", counter("41")],
-  ["the counter is negative", counter("-7")],
-  ["the counter was deleted after an earlier run", mine(30_000)],
+const take = async () =>
+  (await bench.runner(fencedTake)(keys, { owner: ME, lease: 60_000 })) as [granted: number, token: string];
+
+/** ME gives the lock to the successor. */
+const pass = async () => {
+  const inAll = { ...keys, channel: CHANNEL, successorTombstone: SUCCESSOR_TOMBSTONE };
+  const args = { owner: ME, successor: SUCCESSOR, lease: 20_000, tombstoneTtl: 40_000, publish: "PUBLISH" };
+  const [, , has, token] = (await bench.runner(fencedPass)(inAll, args)) as [0, 1, 1, string];
+  return [has, token] as [granted: number, token: string];
+};
+
+test.each<[string, States, typeof take, States]>([
+  ["the counter is gone", {}, take, mine(60_000)],
+  ["the counter has fallen behind", counter("41"), take, mine(60_000)],
+  ["the counter is negative", counter("-7"), take, mine(60_000)],
+  ["the counter was deleted after an earlier run", mine(30_000), take, mine(60_000)],
+  ["the successor gets the lock", mine(30_000), pass, handedOver],
 ])(
-  "fenced/acquire draws a token once, from the server's clock in microseconds, when %s",
-  async (_, given) => {
+  "a token is drawn once, from the server's clock in microseconds, when %s",
+  async (_, given, way, after) => {
     await bench.put(given);
     const earliest = await microseconds();
-    const [granted, token] = await acquire();
+    const [granted, token] = await way();
     const latest = await microseconds();
     expect(granted).toBe(1);
     expect(token).toMatch(/^\d{16}$/);
     expect(BigInt(token) >= earliest && BigInt(token) <= latest).toBe(true);
     for (const _again of [1, 2]) {
-      await bench.expect({ ...mine(60_000), ...counter(token) });
-      expect(await acquire()).toEqual([1, token]);
+      await bench.expect({ ...after, ...counter(token) });
+      expect(await way()).toEqual([1, token]);
     }
     expect(await bench.heard()).toEqual([]);
   },
 );
 
-test("the tokens of fenced/acquire rise with each grant, though the counter was lost, or counted on by Redisson", async () => {
+test("tokens rise with each grant, though the counter was lost, or counted on by Redisson", async () => {
   await bench.put({});
   const { redis } = bench;
   const tokens: bigint[] = [];
@@ -105,7 +183,7 @@ test("the tokens of fenced/acquire rise with each grant, though the counter was 
     async () => undefined,
   ]) {
     await between();
-    tokens.push(BigInt((await acquire())[1]));
+    tokens.push(BigInt((await take())[1]));
     await redis.del(LOCK);
   }
   expect(new Set(tokens).size).toBe(4);

@@ -39,8 +39,6 @@ export interface Row<K, A> extends Outcome {
   readonly args?: Partial<A>;
   /** The outcome of the second call, as far as it differs. */
   readonly again?: Partial<Outcome>;
-  /** The reply counts who has heard of it, so that it is another one for a user who may use no channel. */
-  readonly counts?: true;
   /** It needs no memory, in either form. */
   readonly thrifty?: true;
   /** The command that the user lacks; `announce`: all channels. */
@@ -59,6 +57,10 @@ export interface Table<K, A> {
   readonly endless?: RegExp;
   /** Commands whose refusal the script takes for an answer. */
   readonly tolerates?: string;
+  /** The reply begins with how many have heard: one in rows with a message, none when sent again, -1 for whoever may not announce. */
+  readonly counts?: true;
+  /** No row needs memory, in either form. */
+  readonly thrifty?: true;
 }
 
 /** Keys that Redisson, too, keeps without TTL: fencing counters, and the queue of a fair lock that has waiters. */
@@ -104,7 +106,7 @@ export function scriptTable<K extends KeyValues, A extends ArgumentValues>(
     const [announcing] = loud;
     if (announcing) {
       test("whoever may not announce does everything else", async () => {
-        for (const row of loud.filter(({ counts }) => !counts)) await play(muted(row)).twice();
+        for (const row of loud) await play(muted(row)).twice();
       });
       if (isSharded && "publish" in script.args)
         test("the command by which to announce is an argument", () => play(announcing).inOneSlot());
@@ -214,6 +216,12 @@ class Play<K extends KeyValues, A extends ArgumentValues> {
     this.#expect(await this.#look(await this.#call(way)), this.#outcome(), when);
   }
 
+  /** The reply of this row with another number of those who have heard. */
+  #heardBy(count: number, reply: unknown): unknown {
+    if (!this.#table.counts || !Array.isArray(reply) || reply[0] !== 1) return reply;
+    return [count, ...reply.slice(1)];
+  }
+
   async inOneSlot(): Promise<void> {
     const { heard = [] } = this.#row;
     await this.#bench.listenTo(heard.map(({ channel }) => channel));
@@ -249,7 +257,8 @@ class Play<K extends KeyValues, A extends ArgumentValues> {
   async withoutMemory(form: Form): Promise<void> {
     await this.#put();
     const reply = await this.#call({ form, outOfMemory: true });
-    const mustWork = this.#row.thrifty ?? (form === "modern" && this.#script.flags !== undefined);
+    const thrifty = this.#row.thrifty ?? this.#table.thrifty;
+    const mustWork = thrifty ?? (form === "modern" && this.#script.flags !== undefined);
     const { given = {} } = this.#row;
     const refused = { reply: refusal("OOM"), after: given, heard: [] };
     this.#expect(await this.#look(reply), !mustWork && isRefusal(reply) ? refused : this.#outcome(), form);
@@ -274,7 +283,10 @@ class Play<K extends KeyValues, A extends ArgumentValues> {
   #outcome(which?: "again"): Required<Outcome> {
     const { given = {}, again } = this.#row;
     const first = { after: given, heard: [], ...this.#row };
-    return which ? { ...first, heard: [], ...this.#table.again, ...again } : first;
+    const isMuted = this.#row.mayNot === "announce";
+    if (!which) return isMuted ? { ...first, reply: this.#heardBy(-1, first.reply) } : first;
+    const reply = this.#heardBy(0, first.reply);
+    return { ...first, reply, heard: [], ...this.#table.again, ...again };
   }
 
   async #look(reply: unknown): Promise<{ reply: unknown; keys: Seen; heard: Message[] }> {

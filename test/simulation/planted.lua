@@ -5,100 +5,91 @@ instead of each command of the script, with `run`, `command`, and its words `key
 the script, and may return in its place; or after it, with its `reply`.
 ]]
 
--- frees others | lock 18 history | lock/release
+-- frees others | lock 4 history | plain/end
 -- the release deletes the lock, whoever holds it
 if command == 'HDEL' then return run('DEL', key) end
 
--- grants what is held | lock 1 history | lock/acquire
+-- grants what is held | lock 1 history | plain/take
 -- every call is granted the lock
 if command == 'EXISTS' and key == KEYS[1] then return run('EXISTS', KEYS[2]) end
 
--- has no end | calm-lock 1 | lock/acquire
+-- has no end | calm-lock 1 | plain/take
 -- the lock has no TTL
 if command == 'PEXPIRE' then return 1 end
 
--- no tombstone | lock 5322 | lock/undo
+-- no tombstone | lock 977 | plain/end
 -- a call that was given up leaves no tombstone, so its late command takes the lock for nobody
-if command == 'SET' and key ~= KEYS[1] then return end
+if command == 'SET' and first ~= 1 then return end
 
--- undoes nothing | calm-lock 3 | lock/undo
--- the grant of a call that was given up stays
---- before
-if true then return 1 end
+-- ends nothing | calm-lock 1 | plain/end
+-- the lock of a grant that is over stays
+if command == 'HDEL' then return 1 end
 
--- undoes too much | calm-lock 15 | lock/undo
--- a nested call that was given up takes the outer hold with it
-if command == 'HSET' then return run('DEL', key) end
-
--- renews what is not there | lock 5089 | lock/renew
+-- renews what is not there | calm-lock 31 | plain/keep
 -- the renewal does not ask who holds the lock, and says that all is well
 if command == 'HEXISTS' then return 1 end
 
--- revives | calm-lock 58 | lock/renew
+-- revives | calm-lock 31 | plain/keep
 -- the renewal brings back what was taken away
 if command == 'HEXISTS' and run(command, ...) == 0 then run('HSET', key, first, '1'); return 1 end
 
--- renews nothing | calm-lock 10 | lock/renew
+-- renews nothing | calm-lock 1 | plain/keep
 -- the renewal does nothing, and says that all is well
 if command == 'PEXPIRE' then return 1 end
 
--- is silent | calm-lock 9 | lock/release lock/pass
+-- is silent | calm-lock 9 | plain/end plain/pass
 -- a release is announced to nobody
 if string.find(command, 'PUBLISH') then return 0 end
 
--- frees the outer hold | calm-lock 1 | lock/release
+-- frees the outer hold | calm-lock 1 | plain/keep
 -- the unlock of a nested hold ends the outer one
 if command == 'HSET' then return run('DEL', key) end
 
--- leases add up | calm-lock 1 | lock/reenter
+-- leases add up | calm-lock 1 | plain/keep
 -- a nested call adds its lease to what is left
 if command == 'PTTL' then return 0 end
 if command == 'PEXPIRE' then return run('PEXPIRE', key, run('PTTL', key) + first) end
 
--- a nested call shortens | calm-lock 4 | lock/reenter
+-- a nested call shortens | calm-lock 4 | plain/keep
 -- a nested call sets the TTL to its own lease
 if command == 'PTTL' then return 0 end
 
--- is not reentrant | calm-lock 1 | lock/reenter
--- the owner is refused its own lock
+-- is not reentrant | calm-lock 1 | plain/keep
+-- the owner is told that another has its own lock
 --- after
-reply = -1
+reply = {-1}
 
--- nested in what is lost | calm-lock 31 | lock/reenter
--- a nested call is granted, although its owner has lost the lock meanwhile
-if command == 'HGET' then return run('HGET', ...) or ARGV[2] - 1 end
-
--- forgets its release | calm-lock 41 | lock/release
+-- forgets its release | calm-lock 41 | plain/end
 -- a release that is sent again is told that the lock was lost
-if command == 'SET' and key ~= KEYS[1] then return end
+if command == 'SET' and first == 1 then return end
 
--- forces nothing | calm-lock 4 | lock/force
+-- forces nothing | calm-lock 14 | plain/force
 -- a forced unlock frees nothing
 if command == 'DEL' and key == KEYS[1] then return 1 end
 
--- hands over to nobody | calm-lock 5 | lock/pass
+-- hands over to nobody | calm-lock 6 | plain/pass
 -- a release grants the lock to a wire id that nobody has
 --- before
 ARGV[2] = ARGV[2] .. '0'
 
--- tokens from one | fenced 55 | fenced/acquire fenced/pass
+-- tokens from one | fenced 55 | fenced/take fenced/pass
 -- the counter of tokens starts from 1 if the server has lost it
 if command == 'TIME' then return {0, 0} end
 
--- tokens that stay | fenced 1 history | fenced/acquire fenced/pass
+-- tokens that stay | fenced 1 history | fenced/take fenced/pass
 -- the counter of tokens is read, but not raised
 if command == 'INCR' and run('EXISTS', key) == 1 then return 2 ^ 53 end
 
--- tokens that lapse | calm-fenced 1 | fenced/acquire fenced/pass
+-- tokens that lapse | calm-fenced 1 | fenced/take fenced/pass
 -- the counter of tokens ends with the lease
 if command == 'TIME' then return {0, 0} end
 if command == 'INCR' then local token = run('INCR', key); run('PEXPIRE', key, 1000); return token end
 
--- barges | fair 8 | fair/acquire
+-- barges | fair 8 | fair/take
 -- a call that finds the lock free takes it, even if there is a queue
 if command == 'LINDEX' then return false end
 
--- the last comes first | calm-fair 10 | fair/acquire
+-- the last comes first | calm-fair 10 | fair/take
 -- a waiter goes to the head of the queue
 if command == 'RPUSH' then
   local others = run('LRANGE', key, 0, -1)
@@ -108,71 +99,69 @@ if command == 'RPUSH' then
   return #others + 1
 end
 
--- stays in the queue | calm-fair 1 | fair/undo
+-- stays in the queue | calm-fair 1 | fair/end
 -- a waiter that gives up keeps its place
-if key == KEYS[2] and command ~= 'LRANGE' and command ~= 'LLEN' or command == 'ZREM' then return 1 end
+if command == 'LLEN' then return 0 end
 
--- waits for the dead | fair 6 | fair/acquire fair/release fair/undo
+-- waits for the dead | fair 6 | fair/take fair/end
 -- a dead waiter keeps its place for minutes
 if command == 'ZSCORE' and key == KEYS[4] then return false end
 
--- believes the clients' clocks | calm-fair 1976 | fair/acquire fair/release
+-- believes the clients' clocks | calm-fair 2072 | fair/take fair/end
 -- the clock of a client says which waiters are dead
 if command == 'TIME' then
-  local time = run('TIME')
-  return {time[1] + 40 * tonumber(string.sub(ARGV[1], 1, 1), 16), time[2]}
+  local time, client = run('TIME'), ARGV[4] and string.find(ARGV[4], ':') and ARGV[4] or ARGV[1]
+  return {time[1] + 40 * tonumber(string.sub(client, 1, 1), 16), time[2]}
 end
 
--- reads beside a writer | readwrite 2 history | read/acquire
+-- reads next to a writer | readwrite 1 history | read/take
 -- a reader checks whether the lock is held, but not in which mode
 if command == 'HGET' and first == 'mode' then return run('HGET', ...) and 'read' end
 
--- writes beside readers | readwrite 2 history | write/acquire
+-- writes next to readers | readwrite 2 history | write/take
 -- a writer does not check whether somebody reads
 if command == 'EXISTS' and key == KEYS[1] and run('HGET', key, 'mode') == 'read' then return 0 end
 
--- frees other readers | calm-readwrite 1 | read/release
+-- frees other readers | calm-readwrite 1 | read-write/end
 -- a reader that leaves is taken for the last one
 if command == 'PEXPIRE' and key == KEYS[1] then return run('DEL', key) end
 
--- a reader that was | calm-readwrite 1 | read/release
+-- a reader that was | calm-readwrite 1 | read-write/end
 -- a reader whose lease is over still counts
 if command == 'PTTL' and key ~= KEYS[1] then return math.max(90000, run('PTTL', key)) end
 
--- keeps dead readers | calm-readwrite 46 | read/renew
--- the renewal of a reader renews the holds of all readers
+-- keeps dead readers | calm-readwrite 4 | read-write/keep
+-- the renewal of a reader renews all readers
 --- before
 for _, owner in ipairs(redis.call('HKEYS', KEYS[1])) do
 redis.call('PEXPIRE', '{' .. KEYS[1] .. '}:' .. owner .. ':rwlock_timeout:1', ARGV[1])
 end
 
--- a reader shortens | calm-readwrite 10 | read/acquire
+-- a reader shortens | calm-readwrite 10 | read/take
 -- the lease of a reader replaces those of others
 if command == 'PTTL' and key == KEYS[1] then return 0 end
 
--- a read cuts the write | calm-readwrite 31 | read/release
+-- a read cuts the write | calm-readwrite 4 | read-write/keep
 -- a nested read of a writer, given back, leaves the lock a second
-if command == 'PEXPIRE' and key == KEYS[1] and run('HGET', key, 'mode') == 'write' then
-  return run('PEXPIRE', key, 1000)
-end
+if command == 'HDEL' then run('PEXPIRE', key, 1000) end
 
--- downgrades in silence | calm-readwrite 74 | write/release
+-- downgrades in silence | calm-readwrite 74 | write/downgrade
 -- a writer that goes on as a reader does not say that others may read
-if string.find(command, 'PUBLISH') and run('EXISTS', KEYS[1]) == 1 then return 0 end
+if string.find(command, 'PUBLISH') then return 0 end
 
--- forgets the downgrade | calm-readwrite 5 | write/release
+-- forgets the downgrade | calm-readwrite 5 | write/downgrade
 -- the last write hold deletes the lock, even if its owner reads
-if command == 'HDEL' then return run('DEL', key) end
+if command == 'HSET' then return run('DEL', key) end
 
--- ignores writers | calm-readwrite 74 | read/acquire
+-- ignores writers | calm-readwrite 6 | read/take
 -- readers do not check whether a writer waits
 --- before
-ARGV[1] = '0'
+ARGV[3] = '0'
 
--- a writer that was | readwrite 12 | write/acquire
+-- a writer that was | readwrite 12 | write/take
 -- the sign of a waiting writer outlives its writer
 if command == 'ZADD' then return run('ZADD', key, first + 9e5, second) end
-if command == 'PEXPIRE' and key == KEYS[3] then return run('PEXPIRE', key, 900000) end
+if command == 'PEXPIRE' and key == KEYS[4] then return run('PEXPIRE', key, 900000) end
 
 -- a permit too many | semaphore 2 history | semaphore/acquire
 -- a semaphore grants one permit more than it has

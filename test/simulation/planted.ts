@@ -74,7 +74,7 @@ const IN_CLIENTS: readonly Row[] = [
   [
     "holds for ever",
     "lock",
-    14,
+    18,
     "a hold whose lease is over is still held",
     inject({ granted: (granting) => granting.then((hold) => hold && forEver(hold)) }),
     true,
@@ -82,7 +82,7 @@ const IN_CLIENTS: readonly Row[] = [
   [
     "its clock is slow",
     "lock",
-    20,
+    188,
     "the deadline here comes after that of the server, as if it counted from the reply",
     inject({ clock: (clock) => ({ ...clock, mono: () => clock.mono() * 0.7 }) }),
   ],
@@ -93,7 +93,7 @@ const IN_CLIENTS: readonly Row[] = [
     "a waiter that nobody wakes does not try by itself",
     both(
       inject({ options: { pollCap: 3_600_000 } }),
-      inScripts(["fair/acquire"], { after: "if reply ~= 1 and reply[1] == 0 then reply[2] = 3600000 end" }),
+      inScripts(["fair/take"], { after: "if reply ~= 1 and reply[1] == 0 then reply[2] = 3600000 end" }),
     ),
   ],
   [

@@ -33,7 +33,7 @@ const REMOVED = ["CallStatement", "AssignmentStatement", "ReturnStatement", "Bre
 
 /** @typedef {{ id: string, file: string, source: string, title: string }} Mutant `title`: the file, the line before and after */
 
-/** The mutants of all files, or of one (`lock/acquire`) or of a folder. @param {Map<string, string>} sources @returns {Mutant[]} */
+/** The mutants of all files, or of one (`plain/take`) or of a folder. @param {Map<string, string>} sources @returns {Mutant[]} */
 export function mutantsIn(sources, only) {
   const chosen = [...sources].filter(([file]) => !only || file === only || file.startsWith(`${only}/`));
   return chosen.flatMap(([file, source]) =>

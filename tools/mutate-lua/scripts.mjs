@@ -15,7 +15,7 @@ const MOST_ROUNDS = 1_000_000;
 /** @typedef {{ text: string, sha1: string }} ScriptText */
 /** @typedef {Map<string, Record<"modern" | "legacy", ScriptText>>} Texts by the names of scripts */
 
-/** All Lua files by name, such as `lock/acquire`; those of `shared` first, each behind what it includes. @returns {Map<string, string>} */
+/** All Lua files by name, such as `plain/take`; those of `shared` first, each behind what it includes. @returns {Map<string, string>} */
 export function readSources(root) {
   const files = readdirSync(join(root, "lua"), { recursive: true }).map((file) => file.replaceAll("\\", "/"));
   const names = files.filter((file) => file.endsWith(".lua")).map((file) => file.slice(0, -".lua".length));

@@ -42,7 +42,7 @@ export class MemoryConnection extends EventEmitter {
     super();
     this.#link = link;
     this.#wire = link.wire(this);
-    this.options = { ...options, host: "memory", port: 0 };
+    this.options = { host: "memory", port: link.server.port, ...options };
     link.connections.add(this);
     if (isConnected) this.status = "ready";
     else this.open();

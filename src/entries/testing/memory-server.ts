@@ -31,9 +31,12 @@ export type Subscriber = (channel: string, message: string) => void;
 /** One interpreter for all servers: a script is compiled once for all of them, and keeps nothing from run to run. */
 let lua: Lua | undefined;
 let servers = 0;
+let ports = 0;
 
 export class MemoryServer {
   readonly clock: TestClock;
+  /** Each server has an address of its own. */
+  readonly port: number = ++ports;
   #keys: Keyspace = new Keyspace(() => Math.floor(this.clock.wall()));
   /** The scripts by hash. */
   readonly #scripts = new Map<string, string>();

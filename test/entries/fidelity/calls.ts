@@ -19,13 +19,16 @@ export interface Case {
 /** Publishing commands; rarely one that does not exist. */
 const PUBLISHERS = ["PUBLISH", "PUBLISH", "SPUBLISH", "SPUBLISH", "PUBLISH", "NOPE"];
 
+/** Hold counts, as text. */
+const COUNTS = ["counts", "reads", "writes"];
+
 export function randomCall(random: Random, script: AnyScript, now: number): Case {
   const lock = random.pick(LOCKS);
   const size = random.chance(0.9) ? 1 + random.below(3) : 0;
   const owners = random.many(OWNERS, size, size);
   const keys: Record<string, string | string[]> = {};
   for (const [name, type] of Object.entries(script.keys)) {
-    keys[name] = type.endsWith("...") ? restOf(name, lock, owners) : keyOf(name, lock);
+    keys[name] = type.endsWith("...") ? restOf(name, lock, owners) : keyOf(name, lock, owners);
   }
   const args = Object.fromEntries(
     Object.entries(script.args).map(([name, type]) => [name, argumentOf(random, name, type, owners, now)]),
@@ -43,16 +46,15 @@ export function randomCall(random: Random, script: AnyScript, now: number): Case
   return { setUp, command: ["EVAL", ...encoded.map(String)] };
 }
 
-function keyOf(name: string, lock: string): string {
+function keyOf(name: string, lock: string, [owner = "x"]: readonly string[]): string {
   if (name === "lock") return lock;
+  if (name === "hold") return readHold(lock, owner, 1);
   if (name === "channel") return CHANNELS[0] as string;
   return `${name}:{job}`;
 }
 
-/** The keys for a last key that stands for many: one or two for each owner. */
+/** The keys for a last key that stands for many: one for each owner. */
 function restOf(name: string, lock: string, owners: readonly string[]): string[] {
-  if (name === "theirs")
-    return owners.flatMap((owner) => [`tombstone:{job}:${owner}`, readHold(lock, owner, 1)]);
   if (name === "locks")
     return [lock, ...owners.slice(1).map((_, i) => `other${i}{job}`)].slice(0, Math.max(1, owners.length));
   return owners.map((_, i) => `${name}${i}:{job}`);
@@ -69,7 +71,6 @@ function argumentOf(
   if (!type.endsWith("...")) return one();
   if (name === "owners") return [...owners];
   if (name === "coWaiters") return random.some(OWNERS);
-  if (name === "terms") return random.many([0, ...TERMS], 0, 3);
   return owners.map(one) as string[] | number[];
 }
 
@@ -78,6 +79,9 @@ function textOf(random: Random, name: string): string {
   if (name === "field" || name === "successorField")
     return `${random.pick(OWNERS)}${random.chance(0.9) ? ":write" : ""}`;
   if (name === "owner" || name === "successor") return random.pick(OWNERS);
+  if (name === "nextWriter") return random.pick(["", ...OWNERS]);
+  if (name === "tombstones") return "tombstone:{job}:";
+  if (COUNTS.includes(name)) return random.pick(["", "0", "1", "2", "3", "17", "9007199254740991"]);
   if (name === "id" || name === "ids") return random.pick(random.chance(0.9) ? IDS : TEXTS);
   if (name === "call") return random.pick(["call", "over"]);
   return random.pick(random.chance(0.5) ? TEXTS : NUMERALS);
@@ -85,8 +89,8 @@ function textOf(random: Random, name: string): string {
 
 function numberOf(random: Random, name: string, type: string, now: number): number {
   if (name === "latest") return random.pick([0, 1, now - 1_000, now, now + 1_000, now + 10_000]);
-  if (name === "left") return random.pick(type === "ms" ? TERMS : [0, 0, ...TERMS]);
-  if (name === "aliveFor" || name === "grace") return random.pick([1, 1_000, 9_000, 300_000]);
+  if (name === "aliveFor") return random.pick([0, 1, 1_000, 9_000, 300_000]);
+  if (name === "grace") return random.pick([1, 1_000, 9_000, 300_000]);
   if (type.startsWith("ms")) return random.pick(TERMS);
   return random.pick([0, 0, 1, 1, 2, 3, 17, Number.MAX_SAFE_INTEGER]);
 }

@@ -4,14 +4,15 @@ import { IDS, NUMERALS, OWNERS, rawId, score, TERMS, TEXTS } from "./vocabulary.
 
 export type Command = readonly string[];
 
-/** How likely a key exists, has another type than it should, and has a TTL. */
+/** How likely a key exists, or a tombstone, behind which most scripts do nothing; has another type than it should, and has a TTL. */
 const PRESENT = 0.75;
+const BURIED = 0.2;
 const ASTRAY = 0.08;
 const MORTAL = 0.75;
 
 /** The commands for a key, by the name that a script has for it. */
 export function stateOf(random: Random, name: string, key: string, now: number): Command[] {
-  if (!random.chance(PRESENT)) return [];
+  if (!random.chance(BY_NAME[name] === tombstone ? BURIED : PRESENT)) return [];
   const make = random.chance(ASTRAY) ? random.pick(SHAPES) : (BY_NAME[name] ?? random.pick(SHAPES));
   const commands = make(random, key, now);
   if (commands.length > 0 && random.chance(MORTAL))
@@ -76,6 +77,11 @@ function number(random: Random, key: string): Command[] {
   ];
 }
 
+/** What END found of a wire id. */
+function tombstone(random: Random, key: string): Command[] {
+  return random.chance(0.5) ? [["SET", key, random.pick(["-1", "0", "1", "2", "3"])]] : text(random, key);
+}
+
 function list(random: Random, key: string): Command[] {
   const waiters = random.chance(0.8) ? random.some(OWNERS, 0.8) : random.many([...OWNERS, ...TEXTS], 1, 5);
   return waiters.length > 0 ? [["RPUSH", key, ...waiters]] : [];
@@ -106,6 +112,15 @@ const BY_NAME: Readonly<Record<string, Shape>> = {
   ...shapes(waiters, "timeouts", "alive", "writers", "index"),
   ...shapes(leases, "leases"),
   ...shapes(number, "permits", "number", "count", "counter"),
-  ...shapes(text, "tombstone", "tombstones", "successorTombstone", "theirs", "marker", "probe"),
+  ...shapes(
+    tombstone,
+    "tombstone",
+    "tombstones",
+    "sideTombstone",
+    "successorTombstone",
+    "successorSide",
+    "nextTombstone",
+  ),
+  ...shapes(text, "hold", "marker", "probe"),
   ...shapes(foreign, "client"),
 };

@@ -67,6 +67,20 @@ withRedisson("fair lock", (scene) => {
     },
   );
 
+  test.each(DIRECTIONS)(
+    "the unlock of %s wakes the next one in %s though its lease has ended before",
+    async (one, other) => {
+      const name = scene.name();
+      const holder = await take(one, name);
+      const turns = await queue(name, [other]);
+      await scene.redis.del(name);
+      // Redisson does not mind; this library says that the hold was lost.
+      await holder.unlock().catch(() => {});
+      await expectServed(turns);
+      await scene.expectNothingLeft(name);
+    },
+  );
+
   test.each<[how: string, side: Side, wait?: number]>([
     ["a Java waiter whose time is up", "Java", WAIT],
     ["a Node waiter whose time is up", "Node", WAIT],

@@ -50,8 +50,9 @@ const IN_LINE = 1;
 const MARGIN = 3_000;
 const LIMITS: Limits = { ...FLEET, patience: 2 * WATCHDOG + MARGIN, absence: WATCHDOG };
 const LIMITS_OF: Readonly<Record<string, Limits>> = {
-  // Each place lasts for its full time, even if places before it are dropped early; a busy machine adds places.
-  fair: { ...LIMITS, absence: 8 * FAIR_WAIT, patience: LIMITS.patience + 4 * FAIR_WAIT },
+  // Each place lasts for its full time, even if places before it are dropped early; a busy machine adds places. A Java waiter
+  // whose place has lapsed comes in last, and sleeps until the last place before it would lapse: 13 places were seen.
+  fair: { ...LIMITS, absence: 8 * FAIR_WAIT, patience: LIMITS.patience + 13 * FAIR_WAIT },
   // Java's write leases add up. A Node writer that died in the queue keeps Node's readers out for three polls.
   readwrite: { ...LIMITS, absence: Math.max(2 * WATCHDOG, 4 * POLL_CAP) },
 };

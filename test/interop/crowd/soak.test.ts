@@ -102,7 +102,7 @@ describe.skipIf(MINUTES > 0)(`soak of what is wrong, Redisson ${built?.version}`
     {
       title: "Node reads beside a writer",
       kind: "readwrite",
-      nodePlanted: "reads beside a writer",
+      nodePlanted: "reads next to a writer",
       found: "overlap",
     },
     {

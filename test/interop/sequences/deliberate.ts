@@ -2,27 +2,29 @@
  * Where this library leaves a different state than Redisson, on purpose; docs/interop.md gives the reason for each
  * number. Each function changes Redisson's result into the expected one, and does nothing where both agree.
  */
-import { type Call, WATCHDOG } from "./calls.js";
+import { type Call, type Outcome, WATCHDOG } from "./calls.js";
 import type { Expected, Scene } from "./play.js";
 import { differences, type Entry, type State } from "./state.js";
 
 export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expected) => void>> = {
   W5: (scene, expected) => {
     const { call, name, before } = scene;
-    if (call.side === "read" && modeOf(before[name]) === "write") ownDeadlines(scene, expected);
+    if (call.side === "read" && modeOf(before[name]) === "write") keepTtl(scene, expected);
   },
-  W6: ({ call, name, before, actor }, { outcome, state }) => {
-    if (call.verb !== "unlock" || call.side !== "read" || outcome !== null) return;
-    if (modeOf(state[name]) !== "read" || ownersOf(state[name]).length === 0) return;
-    if (!isLongest(actor, before, state, name)) endAt(state, name, before[name]?.expireAt ?? 0);
+  W6: (scene, expected) => {
+    const { call, name, before, actor } = scene;
+    if (call.side !== "read" || modeOf(before[name]) !== "read") return;
+    const end = before[readHold(name, actor)]?.expireAt ?? 0;
+    const isLongest = end + 1 >= (before[name]?.expireAt ?? 0);
+    // The end of the longest hold alone lowers the TTL.
+    if (!isLongest || has(expected.state, name, actor)) keepTtl(scene, expected);
   },
   W7: ({ call, name, before }, expected) => {
     if (call.verb !== "unlock" || expected.outcome !== null || modeOf(before[name]) !== "write") return;
     if (modeOf(expected.state[name]) === "read") expected.messages = [`redisson_rwlock:{${name}}: 1`];
   },
   W8: ({ call, name, before, at }, { outcome, state }) => {
-    const isGranted = outcome === "granted" || (call.verb === "tryLock" && outcome === true);
-    if (!isGranted || !before[name] || call.side === "read") return;
+    if (!isGranted(call, outcome) || !before[name] || call.side === "read") return;
     endAt(state, name, Math.max(before[name].expireAt ?? 0, at + (call.lease ?? WATCHDOG)));
   },
   W19: ({ kind, call, name }, expected) => {
@@ -38,8 +40,7 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
     else if (is !== undefined && was !== undefined && is > was) state[key] = ours.state[key] as Entry;
   },
   D1: (scene, expected) => {
-    const { call, name, before } = scene;
-    if (call.side !== "read" || modeOf(before[name]) === "read") ownDeadlines(scene, expected);
+    if (scene.call.side !== "read" && has(expected.state, scene.name, scene.actor)) keepTtl(scene, expected);
   },
   D2: ({ call, owner, before }, expected) => {
     const live = new Set(owner.holds.filter(({ hold }) => hold.isHeld).map(({ side }) => side));
@@ -47,19 +48,21 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
     expected.outcome = false;
     expected.state = structuredClone(before);
   },
-  D3: ({ call, name, before }, expected) => {
+  D3: ({ call, name, actor, before, forced }, expected) => {
     const owners = ownersOf(before[name]);
-    const [writers, readers] = [true, false].map((writes) =>
-      owners.filter(([owner]) => owner.endsWith(":write") === writes),
-    );
-    if (call.verb !== "forceUnlock" || !writers?.length || !readers?.length) return;
+    const readers = owners.filter(([owner]) => !owner.endsWith(":write"));
+    if (forced && owners.length === 0) expected.messages = [`redisson_rwlock:{${name}}: 0`];
+    if (call.verb !== "forceUnlock" || call.side !== "write" || modeOf(before[name]) !== "write") return;
+    if (readers.length === 0) return;
+    // The client that forces tells its own owner at once.
+    if (has(before, name, actor)) {
+      expected.messages = [...expected.messages, `redisson_rwlock:{${name}}: 0`];
+      return;
+    }
     const holds = Object.keys(before).filter(isReadHold);
-    const left = call.side === "read" ? [["mode", "write"], ...writers] : [["mode", "read"], ...readers];
-    expected.outcome = true;
-    expected.state = structuredClone(before);
-    expected.state[name] = { ...(before[name] as Entry), value: Object.fromEntries(left) as Entry["value"] };
-    if (call.side === "read") for (const key of holds) delete expected.state[key];
-    else endAt(expected.state, name, Math.max(...holds.map((key) => before[key]?.expireAt ?? 0)));
+    const value = { mode: "read", ...Object.fromEntries(readers) };
+    expected.state = { ...structuredClone(before), [name]: { ...(before[name] as Entry), value } };
+    endAt(expected.state, name, Math.max(...holds.map((key) => before[key]?.expireAt ?? 0)));
   },
   D4: ({ call, name }, { state }) => {
     if (call.verb !== "forceUnlock" || state[name]) return;
@@ -90,10 +93,8 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
   D7: ({ kind, call, name, before }, expected) => {
     if (kind === "fair" && call.verb === "unlock" && !before[name]) expected.outcome = "not the owner";
   },
-  D8: ({ kind, call, name, before, ours }, expected) => {
-    // An owner that does not know yet that its hold is gone sends the release.
-    if (kind !== "readwrite" || call.verb !== "unlock" || before[name]) return;
-    if (ours.messages.length === 0) expected.messages = [];
+  D8: ({ kind, call, name, before, forced }, expected) => {
+    if (kind === "readwrite" && call.verb === "unlock" && !before[name] && !forced) expected.messages = [];
   },
   D9: ({ call, name, before, at }, expected) => {
     const { lease = 0, permitId = "" } = call;
@@ -101,9 +102,18 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
     const end = ((before[leasesOf(name)]?.value ?? {}) as Record<string, number>)[permitId] ?? 0;
     if (at + lease < end) expected.messages = [...expected.messages, `redisson_sc:{${name}}: 1`];
   },
-  D10: ({ kind, call, name, before, ours }, expected) => {
-    if ((kind !== "lock" && kind !== "fenced") || call.verb !== "unlock" || before[name]) return;
-    if (ours.messages.length > 0) expected.messages = [`redisson_lock__channel:{${name}}: 0`];
+  D10: ({ kind, call, name, actor, before, at }, { outcome, state }) => {
+    if (kind !== "readwrite") return;
+    const own = readHold(name, actor);
+    for (const key of Object.keys(state)) {
+      if (isReadHold(key) && key.includes(`:<${actor}>:`) && key !== own) delete state[key];
+    }
+    if (!state[own]) return;
+    if (isGranted(call, outcome) && has(before, name, actor)) {
+      endAt(state, own, Math.max(before[own]?.expireAt ?? 0, at + (call.lease ?? WATCHDOG)));
+    }
+    const isDowngrade = call.verb === "unlock" && call.side === "write" && modeOf(state[name]) === "read";
+    if (isDowngrade && outcome === null) endAt(state, own, state[name]?.expireAt ?? 0);
   },
 };
 
@@ -114,7 +124,7 @@ export const NUMBERS: readonly string[] = [...Object.keys(DELIBERATE), "W25"];
 export function seenBy({ verb }: Call, before: State): State {
   // In this call alone Redisson counts permits whose leases are over.
   if (verb === "setPermits") return withoutLapsedPermits(before);
-  // An owner that gives back a read hold, which ended early on the server, has lost nothing if no one came in between.
+  // An unlock treats dead readers as Redisson's does.
   return verb === "unlock" ? before : withoutDeadReaders(before);
 }
 
@@ -125,27 +135,42 @@ export function keepHash(state: State, name: string, before: State): void {
     endAt(state, name, Math.max(lock.expireAt ?? 0, old.expireAt ?? 0));
 }
 
+/**
+ * The state after an owner on both sides of a read-write lock has learnt, in its call, that its write side was ended by
+ * force: it loses its read side, too.
+ */
+export function withoutForced(before: State, name: string, actor: string): State {
+  const [lock, hold] = [before[name] as Entry, readHold(name, actor)];
+  const { [`<${actor}>`]: _, ...value } = lock.value as Record<string, string>;
+  const { [name]: __, [hold]: own, ...left } = before;
+  if (Object.keys(value).length === 1) return left;
+  const ends = Object.keys(left).flatMap((key) => (isReadHold(key) ? (left[key]?.expireAt ?? 0) : []));
+  const wasLongest = (own?.expireAt ?? 0) + 1 >= (lock.expireAt ?? 0);
+  return { ...left, [name]: { ...lock, value, expireAt: wasLongest ? Math.max(...ends) : lock.expireAt } };
+}
+
+/** Whether an owner that believes that it writes only reads, as its write side was ended by force. */
+export function isForced(before: State, name: string, actor: string): boolean {
+  return modeOf(before[name]) === "read" && has(before, name, actor);
+}
+
 /** The state after the next call of this library. */
 export function clearedUp(state: State): State {
   return withoutLapsedPermits(withoutDeadReaders(state));
 }
 
-/** After an unlock each remaining hold keeps its own deadline; holds of the watchdog are renewed. */
-function ownDeadlines({ call, name, owner, at, actor, before }: Scene, { outcome, state }: Expected): void {
-  const left = owner.holds.filter(({ hold }) => hold.isHeld);
-  if (call.verb !== "unlock" || outcome !== null || !state[name] || left.length === 0) return;
-  if (call.side === "write" && modeOf(state[name]) === "read")
-    return endAt(state, name, longestRead(state, actor));
-  const ends = left.map(({ side, until = at + WATCHDOG }) => ({ side, until }));
-  // An unlock of the write side does not change the keys of read holds.
-  const reads = call.side === "read" ? ends.filter(({ side }) => side === "read") : [];
-  for (const [i, { until }] of reads.entries())
-    endAt(state, `{${name}}:<${actor}>:rwlock_timeout:${i + 1}`, until);
-  const others = Object.keys(state).filter((key) => isReadHold(key) && !key.includes(actor));
-  const theirs = others.map((key) => state[key]?.expireAt ?? 0);
-  // As in W6: beside other readers, an unlock of a reader without the longest hold does not change the lock's TTL.
-  if (call.side === "read" && others.length > 0 && !isLongest(actor, before, state, name)) return;
-  endAt(state, name, Math.max(...ends.map(({ until }) => until), ...theirs));
+/** A release changes no TTL. */
+function keepTtl({ call, name, before }: Scene, { outcome, state }: Expected): void {
+  if (call.verb === "unlock" && outcome === null) endAt(state, name, before[name]?.expireAt ?? 0);
+}
+
+function isGranted({ verb }: Call, outcome: Outcome): boolean {
+  return outcome === "granted" || (verb === "tryLock" && outcome === true);
+}
+
+/** Whether an actor has a lock, on either side. */
+function has(state: State, name: string, actor: string): boolean {
+  return ownersOf(state[name]).some(([owner]) => owner === `<${actor}>` || owner === `<${actor}>:write`);
 }
 
 /** The state without permits whose lease is over: they are free again. */
@@ -195,16 +220,9 @@ function isReadHold(key: string): boolean {
   return key.includes(":rwlock_timeout:");
 }
 
-/** The end of an actor's longest read hold, in epoch ms. */
-function longestRead(state: State, actor: string): number {
-  const holds = Object.keys(state).filter((key) => isReadHold(key) && key.includes(`:<${actor}>:`));
-  return Math.max(0, ...holds.map((key) => state[key]?.expireAt ?? 0));
-}
-
-/** Whether an actor's longest read hold ends together with the lock, before its call or after it. */
-function isLongest(actor: string, before: State, after: State, name: string): boolean {
-  const end = Math.max(longestRead(before, actor) + 1, longestRead(after, actor));
-  return end >= (before[name]?.expireAt ?? 0);
+/** The key that lives as long as a reader of this library. */
+function readHold(name: string, actor: string): string {
+  return `{${name}}:<${actor}>:rwlock_timeout:1`;
 }
 
 function leasesOf(name: string): string {

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import { until } from "../../support/index.js";
 import type { NodeParty } from "../party.js";
 import type { Call, Kind } from "./calls.js";
-import { clearedUp, DELIBERATE, keepHash, seenBy } from "./deliberate.js";
+import { clearedUp, DELIBERATE, isForced, keepHash, seenBy, withoutForced } from "./deliberate.js";
 import { differences, type State } from "./state.js";
 import {
   ACTORS,
@@ -29,6 +29,8 @@ export interface Scene {
   readonly before: State;
   /** Whether expired entries had been removed from that state. */
   readonly lapsed: boolean;
+  /** Whether in this call the owner of both sides learns that it has lost them, since its write side was forced. */
+  readonly forced: boolean;
   /** The time of the call in epoch ms. */
   readonly at: number;
   /** The result of this library. */
@@ -96,12 +98,16 @@ class Sequence {
   async #compare(step: Step, before: State): Promise<void> {
     const { mixed, redisson, nodes } = this.#worlds;
     const owner = nodes.get(step.actor)?.party;
-    const seen = owner ? seenBy(step.call, before) : before;
-    const lapsed = differences(before, seen, 0).length > 0;
+    const alive = owner ? seenBy(step.call, before) : before;
+    const lapsed = differences(before, alive, 0).length > 0;
     if (lapsed && this.#kind === "readwrite") this.#count("W25");
+    const asks = step.call.verb === "tryLock" || step.call.verb === "unlock";
+    const forced =
+      asks &&
+      owner?.holds.some(({ side, hold }) => side === "write" && hold.isHeld) === true &&
+      isForced(alive, this.#name, step.actor);
+    const seen = forced ? withoutForced(alive, this.#name, step.actor) : alive;
     await redisson.write(seen);
-    // The owner first learns that its hold is lost, and that removes what dead readers have left.
-    const isCleared = !seen[this.#name] && owner?.holds.some(({ hold }) => hold.isHeld);
     const newPermit = `p${this.#permits}`;
     const worlds = [mixed, redisson].map((world) => world.perform(step, newPermit));
     const [ours, theirs] = (await Promise.all(worlds)) as [Result, Result];
@@ -116,8 +122,11 @@ class Sequence {
     const { outcome, state, messages } = structuredClone(theirs);
     const expected = { outcome, state, messages };
     const { kind, name } = { kind: this.#kind, name: this.#name };
-    this.#makeDeliberate({ ...step, kind, name, owner, before: seen, lapsed, at: ours.from, ours }, expected);
-    if (lapsed && !isCleared) keepHash(expected.state, name, before);
+    this.#makeDeliberate(
+      { ...step, kind, name, owner, before: seen, lapsed, forced, at: ours.from, ours },
+      expected,
+    );
+    if (lapsed) keepHash(expected.state, name, before);
     const wanted = { ...expected, state: clearedUp(expected.state) };
     this.#agree(wanted, { ...ours, state: clearedUp(ours.state) }, before);
   }

@@ -79,6 +79,9 @@ class World {
     if (outcome === false && (call.wait ?? 0) > 0) {
       await until(`${actor} has left`, async () => !(await this.#line()).includes(`<${actor}>`));
     }
+    // What this library sends in the background has been sent, and a later command is answered later.
+    const { party } = this.actor(actor);
+    if (party instanceof NodeParty) await party.client.inspect(this.#name);
     await this.#handOver();
     const to = Date.now() + 1;
     const isPermit = typeof outcome === "string" && PERMIT_ID.test(outcome);

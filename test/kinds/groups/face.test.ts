@@ -72,7 +72,7 @@ row(
 
 row(
   "two members of a RedLock at one address are refused by the constructor [§4 group-arguments]",
-  { kinds: [RED], isAhead: true },
+  { kinds: [RED] },
   async ({ a, b }) => {
     const members = [
       a.client.getLock("job"),

@@ -114,13 +114,16 @@ test("events tell of each kind what was taken and given back, who was refused, a
   const next = watch(permits().acquire({ lease: 60_000 }));
   await pass(80);
   for (const permitId of ids) await permits().release(permitId);
-  expect(told()).toMatchObject([
+  const events = told();
+  expect(events).toHaveLength(6);
+  for (const event of [
     ...ids.map((permitId) => of("permits", "acquired", { permitId, waited: 0 })),
     of("permits", "waiting"),
     of("permits", "released", { permitId: ids[0], held: 80 }),
     of("permits", "acquired", { permitId: next.value, waited: 80 }),
     of("permits", "released", { permitId: ids[1] }),
-  ]);
+  ])
+    expect(events).toContainEqual(expect.objectContaining(event));
   await call("SET", NAME, 1);
   const gate = watch(latch().await());
   await pass(80);

@@ -191,18 +191,21 @@ for (const [name, kind] of KINDS) {
     expect(place.server.ran).toHaveLength(sent);
   });
 
-  test(`who waits for ${name} survives an outage, unless its wait ends then [§2 waiting-survives-outage] [§2 last-try-unanswered]`, async (place) => {
-    await make(place);
-    const calls = [await parked(place, wait(place)), watch(wait(place))];
-    const short = await parked(place, waitFor(place, 5_000));
-    await place.a.cut();
-    await place.pass(5_001);
-    expect([short.outcome, ...states(calls)]).toEqual(["UNAVAILABLE", "pending", "pending"]);
-    await give(place, 1, 2);
-    await place.a.mend();
-    await place.pass(1_000);
-    expect([...states(calls), (await place.counts())[0]]).toEqual(["resolved", "resolved", left]);
-  });
+  test.with({ pollCap: 3_000 })(
+    `who waits for ${name} survives an outage, unless its wait ends then [§2 waiting-survives-outage] [§2 last-try-unanswered]`,
+    async (place) => {
+      await make(place);
+      const calls = [await parked(place, wait(place)), watch(wait(place))];
+      const short = await parked(place, waitFor(place, 5_000));
+      await place.a.cut();
+      await place.pass(5_001);
+      expect([short.outcome, ...states(calls)]).toEqual(["UNAVAILABLE", "pending", "pending"]);
+      await give(place, 1, 2);
+      await place.a.mend();
+      await place.pass(1_000);
+      expect([...states(calls), (await place.counts())[0]]).toEqual(["resolved", "resolved", left]);
+    },
+  );
 }
 
 for (const [name, { make, wait, give }] of KINDS.slice(0, 2)) {
@@ -255,7 +258,7 @@ test("a large request that is aborted or times out holds up nobody behind it [§
   await semaphore().trySetPermits(2);
   const controller = new AbortController();
   const calls: Watched<unknown>[] = [
-    watch(semaphore().tryAcquire(5, 2_000)),
+    await parked(place, semaphore().tryAcquire(5, 2_000)),
     watch(semaphore().acquire(5, { signal: controller.signal })),
     watch(semaphore().acquire()),
     watch(semaphore().acquire()),

@@ -21,8 +21,6 @@ const JITTER = 60;
 const COURTESY = 60;
 /** Milliseconds without a check before and after each moment at which something is due. */
 const CLEARANCE = 100;
-/** Milliseconds by which a time that passes becomes longer so that it does not end near such a moment. */
-const LONGER = 2_000;
 /** Turns of the event loop that an answer may take. */
 const MOST_TURNS = 10;
 /** Milliseconds by which a call is late whose command was sent again. */
@@ -98,7 +96,6 @@ export abstract class Course<C extends Call> {
     return key === NAME;
   }
   protected closing(_client: number): void {}
-  protected async passing(_end: number): Promise<void> {}
   protected atRest(): void {}
   /** Whether a call may end with this error of its kind. */
   protected mayFail(_call: C, _code: string): boolean {
@@ -174,7 +171,6 @@ export abstract class Course<C extends Call> {
   }
 
   async #pass(ms: number): Promise<boolean> {
-    await this.passing(this.now + ms + LONGER);
     let end = this.now + ms;
     while (this.#isNear(end)) end += CLEARANCE;
     this.note(`${end - this.now} ms pass`);

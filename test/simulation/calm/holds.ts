@@ -1,10 +1,6 @@
 /**
  * The oracle of holds: which owner has which of them until when, and how each ends. They change when a call is made, not
- * when it is answered: from `unlock()` on, others may be granted.
- *
- * The contract gives an owner one deadline, however many holds. The library also has a deadline of each hold, and an
- * unlock may lower the TTL to that of the longest hold left. The oracle holds for both: it knows both deadlines, takes
- * any TTL between them, and asks a schedule to give back a hold before time tells them apart (`parting`).
+ * when it is answered: from `unlock()` on, others may be granted. An owner has one deadline, however many holds.
  */
 import type { Hold as RealHold, Owner as RealOwner } from "../../../src/index.js";
 import { type Call, WATCHDOG } from "./course.js";
@@ -21,9 +17,12 @@ export interface Owner {
   readonly real: RealOwner | undefined;
   /** The holds of `lock()` and `tryLock()` that `unlock()` gives back; the innermost is last. */
   readonly stacks: Readonly<Record<Side, Hold[]>>;
-  /** The latest deadline here and on the server, of all that the owner has been granted. */
+  /** Its deadline here and on the server. */
   ends: number;
   lapses: number;
+  /** A nested call that was given up may have been executed: when it would end on the server, and on which sides it may show. */
+  mayLapse: number;
+  readonly strays: Set<Side>;
   /** When a hold without a lease was last granted or renewed. */
   renewed: number;
 }
@@ -33,9 +32,6 @@ export interface Hold {
   readonly side: Side;
   readonly real: RealHold;
   readonly isRenewed: boolean;
-  /** Its own deadlines. A hold that is renewed lasts as long as its owner's. */
-  ends: number;
-  lapses: number;
   state: "held" | "ended" | "lost";
   /** Set when the server has it no more, which its owner need not know yet: the reasons that are right. */
   gone: readonly string[] | undefined;
@@ -57,7 +53,7 @@ export interface Ask extends Call {
 
 export function newOwner(client: number, real?: RealOwner): Owner {
   const stacks = { only: [], read: [], write: [] };
-  return { client, real, stacks, ends: 0, lapses: 0, renewed: 0 };
+  return { client, real, stacks, ends: 0, lapses: 0, mayLapse: 0, strays: new Set(), renewed: 0 };
 }
 
 interface Judge {
@@ -90,7 +86,7 @@ export class Holds {
 
   /** The holds that the server has. */
   get live(): Hold[] {
-    return this.held.filter((hold) => !hold.gone && this.endOf(hold) > this.#now);
+    return this.held.filter((hold) => !hold.gone && hold.owner.ends > this.#now);
   }
 
   of(owner: Owner, holds: readonly Hold[] = this.live): Hold[] {
@@ -101,29 +97,18 @@ export class Holds {
     return `hold ${this.all.indexOf(hold)}`;
   }
 
-  /** When it ends here at the earliest. */
-  endOf({ isRenewed, ends, owner }: Hold): number {
-    return isRenewed ? owner.ends : ends;
-  }
-
   /** The values that the TTL of the lock may have. */
   ttl(): { readonly least: number; readonly most: number } {
     const { live } = this;
     if (live.length === 0) return { least: -2, most: -2 };
-    const least = live.map(({ isRenewed, lapses, owner }) => (isRenewed ? owner.renewed + WATCHDOG : lapses));
-    // Any command of an owner may renew what it has.
-    const most = live.map(({ isRenewed, owner }) =>
-      Math.max(owner.lapses, isRenewed ? this.#now + WATCHDOG : 0),
-    );
-    return { least: Math.max(...least) - this.#now, most: Math.max(...most) - this.#now };
+    const least = Math.max(...live.map(({ owner }) => owner.lapses));
+    const most = Math.max(least, ...live.map(({ owner }) => owner.mayLapse));
+    return { least: least - this.#now, most: most - this.#now };
   }
 
-  /** The holds whose own deadline comes before `end`, while their owner's comes later. */
-  parting(end: number): Hold[] {
-    return this.live.filter(({ isRenewed, ends, owner }) => {
-      const lasts = this.of(owner).some((other) => other.isRenewed) ? Number.POSITIVE_INFINITY : owner.lapses;
-      return !isRenewed && ends <= end && lasts > end;
-    });
+  /** Whether the server may show a nested call that was given up, on this side or any. */
+  mayStray(side?: Side): boolean {
+    return this.live.some(({ owner }) => (side ? owner.strays.has(side) : owner.strays.size > 0));
   }
 
   // Calls
@@ -137,19 +122,23 @@ export class Holds {
     return hold.answer;
   }
 
-  /** The right outcome of `hold.extend()`; undefined if the two readings of the contract differ on it. */
+  /** The right outcome of `hold.extend()`; undefined if it is a question of a millisecond. */
   extend(hold: Hold, lease: number): string | undefined {
-    const { owner, isRenewed } = hold;
-    if (hold.state === "held" && hold.gone) this.tell(owner, hold.side);
-    if (hold.state === "lost" || hold.gone) return "LOCK_LOST";
+    const { owner } = hold;
+    if (hold.state === "lost") return "LOCK_LOST";
     if (hold.state === "ended") return hold.answer === "LOCK_LOST" ? "LOCK_LOST" : "NOT_OWNER";
+    const isRenewed = this.of(owner, this.held).some((each) => each.isRenewed);
     const longer = isRenewed ? Math.max(lease, WATCHDOG) : lease;
     const ends = this.#now + longer * (1 - DRIFT) - MARGIN;
-    if (ends < owner.ends && this.of(owner, this.held).length > 1) return undefined;
-    this.#setTerm(hold, longer);
-    // Earlier than before: the deadline moves here only.
+    if (Math.abs(ends - owner.ends) <= 1) return undefined;
+    if (ends > owner.ends) {
+      this.tell(owner, hold.side);
+      if (hold.gone) return "LOCK_LOST";
+      owner.strays.clear();
+      this.#raise(owner, longer);
+    }
+    // Earlier than before: the deadline moves here only, and no command tells of a loss.
     owner.ends = ends;
-    if (isRenewed) owner.renewed = this.#now;
     return "ok";
   }
 
@@ -164,17 +153,24 @@ export class Holds {
       hold.isTold ||= hold.gone !== undefined && hold.side === side;
   }
 
+  /** A nested call is given up before its answer. */
+  stray({ owner, side, lease }: Ask): void {
+    owner.mayLapse = Math.max(owner.mayLapse, this.#now + (lease ?? WATCHDOG));
+    owner.strays.add(side);
+  }
+
   // Events
 
   add({ owner, side, lease }: Ask, real: RealHold): Hold {
-    if (this.of(owner).length === 0) Object.assign(owner, { ends: 0, lapses: 0, renewed: 0 });
+    if (this.of(owner).length === 0) Object.assign(owner, { ends: 0, lapses: 0, mayLapse: 0, renewed: 0 });
+    owner.strays.clear();
     const isRenewed = lease === undefined;
     const state = "held" as const;
     const hold: Hold = {
       ...{ owner, side, real, isRenewed, state },
-      ...{ ends: 0, lapses: 0, gone: undefined, isTold: false, answer: undefined },
+      ...{ gone: undefined, isTold: false, answer: undefined },
     };
-    this.#setTerm(hold, lease ?? WATCHDOG);
+    this.#raise(owner, lease ?? WATCHDOG);
     if (isRenewed) owner.renewed = this.#now;
     this.all.push(hold);
     owner.stacks[side].push(hold);
@@ -182,7 +178,7 @@ export class Holds {
   }
 
   lose(hold: Hold, reason: string): void {
-    const isOver = this.endOf(hold) <= this.#now + this.#course.slack && reason === "expired";
+    const isOver = hold.owner.ends <= this.#now + this.#course.slack && reason === "expired";
     if (hold.state !== "held") this.#fail(`${this.nameOf(hold)} is lost when it was ${hold.state}`);
     else if (!isOver && !hold.gone?.includes(reason))
       this.#fail(`${this.nameOf(hold)} is lost (${reason}) without a reason`);
@@ -193,8 +189,7 @@ export class Holds {
   renew(owner: Owner): void {
     if (!this.of(owner).some(({ isRenewed }) => isRenewed)) return this.#fail("a lost hold is renewed");
     owner.renewed = this.#now;
-    for (const hold of this.of(owner))
-      if (hold.isRenewed && hold.lapses < this.#now + WATCHDOG) this.#setTerm(hold, WATCHDOG);
+    this.#raise(owner, WATCHDOG);
   }
 
   /** Called when nothing happens until time passes. */
@@ -202,7 +197,7 @@ export class Holds {
     for (const hold of this.held) {
       const name = this.nameOf(hold);
       if (hold.isTold) this.#fail(`the owner of ${name} does not know that it is gone`);
-      if (this.endOf(hold) <= this.#now - MARGIN) this.#fail(`${name} outlives its deadline`);
+      if (hold.owner.ends <= this.#now - MARGIN) this.#fail(`${name} outlives its deadline`);
       const isKept = hold.owner.lapses - this.#now >= (2 / 3) * WATCHDOG - MARGIN;
       if (hold.isRenewed && !hold.gone && !isKept) this.#fail(`${name} is not renewed`);
     }
@@ -214,14 +209,12 @@ export class Holds {
     this.tell(hold.owner, hold.side);
     if (hold.gone) return "LOCK_LOST";
     hold.state = "ended";
+    hold.owner.strays.clear();
     return "ok";
   }
 
-  #setTerm(hold: Hold, lease: number): void {
-    const { owner } = hold;
-    hold.lapses = this.#now + lease;
-    hold.ends = this.#now + lease * (1 - DRIFT) - MARGIN;
-    owner.lapses = Math.max(owner.lapses, hold.lapses);
-    owner.ends = Math.max(owner.ends, hold.ends);
+  #raise(owner: Owner, lease: number): void {
+    owner.lapses = Math.max(owner.lapses, this.#now + lease);
+    owner.ends = Math.max(owner.ends, this.#now + lease * (1 - DRIFT) - MARGIN);
   }
 }

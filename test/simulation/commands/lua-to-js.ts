@@ -262,6 +262,7 @@ class Translation {
     StringLiteral: ({ raw }) => JSON.stringify(raw.slice(1, -1).replace(/\\(.)/g, "$1")),
     VarargLiteral: () => "rest[0]",
     Identifier: ({ name }) => this.#scope.get(name) ?? raise(`nobody knows ${name}`),
+    MemberExpression: ({ base, identifier }) => `${this.#make(base)}.get(${JSON.stringify(identifier.name)})`,
     IndexExpression: ({ base, index }) => `${this.#make(base)}.get(${this.#make(index)})`,
     CallExpression: (node) => (isOpen(node) ? `${this.#call(node)}[0]` : this.#call(node)),
     TableConstructorExpression: ({ fields }) =>

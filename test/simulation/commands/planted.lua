@@ -44,7 +44,7 @@ replies[i] = -redis.call('EXISTS', lock)
 replies[i] = 1
 
 -- END leaves no tombstone | plain | plain/end
-redis.call('SET', tombstone, found, 'PX', ttl)
+redis.call('SET', tombstone, found + 0, 'PX', ttl)
 ---
 
 -- a repeated END tells what it finds itself | plain | plain/end
@@ -53,7 +53,7 @@ return tonumber(before)
 return found
 
 -- END frees whoever holds | plain | plain/end
-redis.pcall('HDEL', lock, ARGV[i])
+remove_field(lock, ARGV[i])
 ---
 redis.pcall('DEL', lock)
 
@@ -115,7 +115,7 @@ for _, other in ipairs(others) do
 redis.call('RPUSH', queue, other) end
 
 -- END leaves the ticket | fair | fair/end
-changed = #gone > 0 and withdraw(gone) or changed
+withdraw(gone)
 ---
 
 -- a reader reads next to a writer | readwrite | read/take
@@ -159,7 +159,7 @@ term == -2 and 0 or 1
 1
 
 -- END leaves no tombstone of a side | readwrite | read-write/end
-redis.call('SET', tombstone, found, 'PX', ttl)
+redis.call('SET', tombstone, found + 0, 'PX', ttl)
 ---
 
 -- END takes every reader for the last | readwrite | read-write/end
@@ -168,7 +168,7 @@ local longest = longest_reader(lock)
 local longest = 0
 
 -- END leaves the reader | readwrite | read-write/end
-redis.pcall('HDEL', lock, owner) == 1
+remove_field(lock, owner)
 ---
 false
 

@@ -16,8 +16,6 @@ export interface RowOptions {
   readonly kinds?: readonly Kind[];
   /** The options of the place's clients. */
   readonly client?: LockClientOptions;
-  /** The sentence is new in the contract: the row has to fail until the library keeps it. */
-  readonly isAhead?: boolean;
 }
 
 type Body<P> = (place: P) => unknown;
@@ -41,9 +39,9 @@ function define<P>(run: (title: string, options: RowOptions, body: Body<P>) => v
 
 function inVirtualTime(title: string, options: RowOptions, body: Body<VirtualPlace>): void {
   if (!isVirtual) return;
-  const { kinds = KINDS, client = {}, isAhead = false } = options;
+  const { kinds = KINDS, client = {} } = options;
   for (const kind of kinds) {
-    (isAhead ? test.fails : test)(`${kind.name}: ${title}`, async () => {
+    test(`${kind.name}: ${title}`, async () => {
       const place = openVirtual(kind, client);
       await body(place);
       await expectNothingLeft(place);
@@ -52,9 +50,9 @@ function inVirtualTime(title: string, options: RowOptions, body: Body<VirtualPla
 }
 
 function onRedis(title: string, options: RowOptions, body: Body<Place>): void {
-  const { kinds = KINDS, client = {}, isAhead = false } = options;
+  const { kinds = KINDS, client = {} } = options;
   for (const kind of REAL_KINDS.filter((each) => kinds.includes(each))) {
-    (isAhead ? test.fails : test)(`${kind.name} on redis-server: ${title}`, async () => {
+    test(`${kind.name} on redis-server: ${title}`, async () => {
       await using place = await openReal(kind, client);
       await body(place);
       await expectFree(place);

@@ -1,0 +1,284 @@
+/**
+ * What is different from kind to kind: the keys of a lock, and how each step looks on the wire. A kind decides nothing
+ * about waiting, owners or time. A new kind is one such class and its Lua files.
+ */
+import type { LockEvent, LockKind } from "../base/events.js";
+import { callTombstone, lockChannel, tombstone } from "../base/names.js";
+import type { Env } from "../env.js";
+import type { AnyScriptCall } from "../redis/call.js";
+import { lockState, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
+import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
+import type { Renewer } from "../watchdog/watchdog.js";
+
+/** A read-write lock has two sides, all other locks have one. */
+export type Side = "only" | "read" | "write";
+
+/** Milliseconds for which a command may be late or come again (Redisson: 16 to 20 s). */
+export const TOMBSTONE_TTL = 20_000;
+
+// What the server says of the sides that an owner has: 1 if it reads, and in addition this if it writes; 0 if nobody has the
+// lock, and TAKEN if another owner has it.
+export const WRITES = 2;
+export const TAKEN = -1;
+
+/** How many holds a grant has on each side; of a lock with one side all are `writes`. */
+export interface Counts {
+  readonly reads: number;
+  readonly writes: number;
+}
+
+/** One try for a wire id. */
+export interface Try {
+  readonly wireId: string;
+  /** Milliseconds. */
+  readonly lease: number;
+  /** The call will wait if it is refused. */
+  readonly waits: boolean;
+  /** Waiters of this process whose tickets the try refreshes. */
+  readonly coWaiters: readonly string[];
+}
+
+/** The answer to a try. */
+export type Taken =
+  | { readonly is: "granted"; readonly token?: bigint; readonly mustRetry?: readonly string[] }
+  /** `ttl`: ms until the holder's lease ends, -1 if it has no end. `holder`: the wire id of one holder, as far as is known. */
+  | {
+      readonly is: "refused";
+      readonly ttl: number;
+      readonly holder: string;
+      readonly mustRetry?: readonly string[];
+    }
+  | { readonly is: "over" };
+
+/** The answer to what ends wire ids: how many subscribers heard of it (-1 unknown), and what was found of each. */
+export interface Ended {
+  readonly heard: number;
+  readonly found: readonly number[];
+}
+
+/** The answer to a release that passes the lock on. */
+export interface Passed extends Ended {
+  readonly has: boolean;
+  readonly token?: bigint;
+}
+
+/** The waiting call that a release may grant the lock, and who waits behind it in this process. */
+export interface Heir {
+  readonly wireId: string;
+  /** Milliseconds. */
+  readonly lease: number;
+}
+
+/** A lock whose owner can end one side and go on with the other. */
+export interface Downgrading {
+  /** Ends the write side of an owner that goes on with so many read holds until its deadline, in `left` milliseconds. */
+  downgrade(wireId: string, reads: number, left: number): AnyScriptCall;
+}
+
+/** How waiters of this lock and side are woken. */
+export interface Traits {
+  /**
+   * The server keeps a queue, and wakes each waiter on a channel of its own: each waiter tries once to get a ticket
+   * there, and the tries of the first here refresh all tickets.
+   */
+  readonly serverQueued?: boolean;
+  /** The server has to know the first waiter of each process. */
+  readonly advertised?: boolean;
+  /** Several owners can have it at once. */
+  readonly shared?: boolean;
+  /** A release can grant the lock to the first waiter of this process. */
+  readonly passes?: boolean;
+}
+
+type PassKeys = Readonly<Record<"lock" | "channel" | "tombstone" | "successorTombstone", string>>;
+
+interface Ending {
+  readonly tombstoneTtl: number;
+  readonly publish: string;
+}
+
+interface PassArguments extends Ending {
+  readonly owner: string;
+  readonly successor: string;
+  readonly lease: number;
+}
+
+const NO_KEYS: readonly string[] = [];
+const GRANTED: Taken = { is: "granted" };
+const OVER: Taken = { is: "over" };
+const TRAITS: Traits = { passes: true };
+
+/** One lock, on one side. Each grant keeps its kind, so a kind stores only what differs from lock to lock. */
+export class Kind {
+  readonly env: Env;
+  /** As users know it. */
+  readonly lockName: string;
+  readonly key: string;
+  /** The name under which owners know the lock, whichever side. */
+  readonly lockKey: string;
+  readonly traits: Traits;
+
+  constructor(env: Env, lockName: string, key: string, traits: Traits = TRAITS) {
+    this.env = env;
+    this.lockName = lockName;
+    this.key = key;
+    this.lockKey = `${env.clientId}/${key}`;
+    this.traits = traits;
+  }
+
+  get kind(): LockKind {
+    return "lock";
+  }
+
+  get side(): Side {
+    return "only";
+  }
+
+  /** Calls that want the same side of the same lock wait at one site. */
+  get siteName(): string {
+    return siteName(this.side, this.traits.advertised === true, this.key);
+  }
+
+  /** What every event says of the lock. */
+  get about(): LockEvent {
+    return { lockName: this.lockName, kind: this.kind };
+  }
+
+  /** The site of calls that go before this kind's. */
+  get yieldsTo(): string | undefined {
+    return undefined;
+  }
+
+  /** Where releases are announced. */
+  get channel(): string {
+    return lockChannel(this.key);
+  }
+
+  /** Where the waiter of this wire id is woken. */
+  wakesOn(_wireId: string): string {
+    return this.channel;
+  }
+
+  /** How grants of this kind are renewed, many at a time. */
+  get renewer(): Renewer {
+    return this.env.renewers.plain;
+  }
+
+  /** The keys in addition to the lock's that a grant with so many read holds consists of. */
+  extraKeys(_wireId: string, _reads: number): readonly string[] {
+    return NO_KEYS;
+  }
+
+  take({ wireId, lease }: Try): AnyScriptCall {
+    const keys = { lock: this.key, tombstone: this.over(wireId) };
+    return this.call(plainTake, keys, { owner: wireId, lease });
+  }
+
+  /** Reads `1`, `{1, …}`, `{0, ttl, holder, i…}` or `{2}`; i: co-waiters, counted from 1, that have to try themselves. */
+  readTaken(reply: unknown, { coWaiters }: Pick<Try, "coWaiters">): Taken {
+    if (reply === 1) return GRANTED;
+    const [word, ttl, holder, ...indices] = reply as unknown[];
+    if (Number(word) === 2) return OVER;
+    const mustRetry = indices.flatMap((i) => coWaiters[Number(i) - 1] ?? []);
+    if (Number(word) === 1) return { is: "granted", mustRetry };
+    if (Number(word) !== 0 || typeof ttl === "undefined") throw new Error("no answer to a try");
+    return { is: "refused", ttl: Number(ttl), holder: String(holder ?? ""), mustRetry };
+  }
+
+  /** Notes the counts of a grant, and raises its TTL. Answers `{found}`: the sum of the sides, 0 or {@link TAKEN}. */
+  keep(wireId: string, { writes }: Counts, lease: number): AnyScriptCall {
+    return this.call(plainKeep, { locks: [this.key] }, { lease, owners: [wireId], counts: [String(writes)] });
+  }
+
+  /** Ends wire ids; `next`: the wire id of the call that waits first in this process. */
+  end(wireIds: readonly string[], _next?: string): AnyScriptCall {
+    const keys = { lock: this.key, channel: this.channel, tombstones: wireIds.map((id) => this.over(id)) };
+    return this.call(plainEnd, keys, { owners: wireIds, ...this.ending });
+  }
+
+  readEnded(reply: unknown): Ended {
+    const [heard = 0, ...found] = (reply as unknown[]).map(Number);
+    return { heard, found };
+  }
+
+  /** Ends a wire id and grants the lock to `heir`; `next` waits behind it. */
+  pass(wireId: string, heir: Heir, _next?: string): AnyScriptCall {
+    return this.call(plainPass, this.passKeys(wireId, heir), this.passArguments(wireId, heir));
+  }
+
+  readPassed(reply: unknown): Passed {
+    const [heard, found, has, token] = reply as unknown[];
+    return {
+      heard: Number(heard),
+      found: [Number(found)],
+      has: Number(has) === 1,
+      ...(token === undefined ? {} : { token: BigInt(String(token)) }),
+    };
+  }
+
+  /** Ends whoever has it; `callId` names this call alone. Answers the fields that it removed. */
+  force(callId: string): AnyScriptCall {
+    const keys = { lock: this.key, channel: this.channel, marker: callTombstone(this.key, callId) };
+    return this.call(plainForce, keys, this.forceArguments);
+  }
+
+  /** Answers `{held, count, ttl}`. */
+  state(wireId: string): AnyScriptCall {
+    return this.call(lockState, { lock: this.key }, { owner: wireId });
+  }
+
+  /** The tombstone of a wire id. */
+  protected over(wireId: string): string {
+    return tombstone(this.key, wireId);
+  }
+
+  protected passKeys(wireId: string, heir: Heir): PassKeys {
+    const { key, channel } = this;
+    return {
+      lock: key,
+      channel,
+      tombstone: this.over(wireId),
+      successorTombstone: this.over(heir.wireId),
+    };
+  }
+
+  protected passArguments(wireId: string, { wireId: successor, lease }: Heir): PassArguments {
+    return { owner: wireId, successor, lease, ...this.ending };
+  }
+
+  protected get ending(): Ending {
+    return { tombstoneTtl: TOMBSTONE_TTL, publish: this.publish };
+  }
+
+  protected get forceArguments(): Ending & { readonly tombstones: string } {
+    return { tombstones: this.over(""), ...this.ending };
+  }
+
+  /** The command that announces. */
+  protected get publish(): string {
+    return this.env.runner.publishCommand;
+  }
+
+  protected call<K extends KeyValues, A extends ArgumentValues>(
+    script: Script<K, A>,
+    keys: NoInfer<K>,
+    args: NoInfer<A>,
+  ): AnyScriptCall {
+    return { lockName: this.lockName, script, keys, args };
+  }
+}
+
+export function siteName(side: Side, isAdvertised: boolean, key: string): string {
+  return `${side}/${isAdvertised}/${key}`;
+}
+
+/** Milliseconds. The sum of this and the server's clock is still exact in Lua's numbers. */
+const LONGEST = 2 ** 52;
+
+/**
+ * Milliseconds for which the server counts a waiter as alive that it does not hear of. A waiter of this library tries at
+ * least every `pollCap`; one try may fail.
+ */
+export function aliveFor({ settings }: Env): number {
+  return Math.min(3 * settings.pollCap, LONGEST);
+}

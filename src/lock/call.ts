@@ -1,0 +1,331 @@
+/**
+ * One call for a hold, from the first line of `lock()` to the grant. What any call goes through is the table of
+ * `waiting/waiter.ts`; a call for a lock has these ways more:
+ *
+ *                       | trying                      | queued, asleep       | aside
+ *  ---------------------|-----------------------------|----------------------|----------------------------
+ *  its owner is granted | -                           | nests (trying: KEEP) | nests, if it has its turn
+ *  elsewhere            |                             |                      |
+ *  granted, though its  | ends its own id, and nests  | -                    | -
+ *  owner has a grant    |                             |                      |
+ *  granted too late     | ends its id; LOCK_LOST, or  | -                    | -
+ *                       | tries with a fresh id if it |                      |
+ *                       | had waited                  |                      |
+ *  its id is over       | tries with a fresh id       | -                    | -
+ *  refused by its own   | aside, until that id is     | -                    | -
+ *  owner's id           | answered                    |                      |
+ *  a release passes     | -                           | trying: that command | -
+ *  sibling run has turn | aside                       | aside                | aside
+ *  late grant           | tries again                 | tries                | nothing; over: ends the id
+ *
+ * An answer belongs to its own send, and to the wire id, not to the call: a grant that comes late is ended only if its id is
+ * over.
+ */
+import type { CallSite } from "../base/call-site.js";
+import type { Instant } from "../base/clock.js";
+import { LockLostError, LockUpgradeError } from "../base/errors.js";
+import { trace } from "../base/trace.js";
+import type { Passed, Taken } from "../kinds/kind.js";
+import { encloses, type Frame } from "../owner/context.js";
+import type { OwnCall } from "../owner/record.js";
+import type { AnyScriptCall } from "../redis/call.js";
+import { Claim, type ClaimOptions } from "./claim.js";
+import type { Successor } from "./end.js";
+import type { Grant } from "./grant.js";
+import type { HoldRecord, Origin } from "./hold-record.js";
+import { renewAfter } from "./renewal.js";
+
+export interface CallOptions extends ClaimOptions {
+  readonly origin: Origin;
+  /** Of a run: it takes turns with the runs that do not enclose it. */
+  readonly frame: Frame | undefined;
+  /** The run or scope that the call was made in. */
+  readonly caller: Frame | undefined;
+  readonly callSite: CallSite | undefined;
+}
+
+export class Call extends Claim implements OwnCall {
+  readonly frame: Frame | undefined;
+  readonly #origin: Origin;
+  readonly #renewed: boolean;
+  readonly #caller: Frame | undefined;
+  readonly #callSite: CallSite | undefined;
+  /** The grant that it nests into. */
+  #into: Grant | undefined;
+  #term = 0;
+
+  constructor(options: CallOptions) {
+    const { owner, origin, lease, frame, caller, callSite } = options;
+    super(options);
+    this.frame = frame;
+    this.#origin = origin;
+    this.#renewed = lease === undefined;
+    this.#caller = caller;
+    this.#callSite = callSite;
+    owner?.begin(this);
+  }
+
+  override *owners(): IterableIterator<object> {
+    yield this.owner ?? this;
+    for (let frame = this.#caller; frame?.open; frame = frame.parent) yield frame.owner;
+  }
+
+  get isAside(): boolean {
+    return this.state === "aside";
+  }
+
+  /** The id under which events tell of the call: its owner's grant, or its own. */
+  override get toldId(): string {
+    const ownId = super.toldId;
+    return this.#ownGrant?.wireId ?? ownId;
+  }
+
+  remind(): void {
+    if (this.isInLine) this.tryNow();
+  }
+
+  override step(): void {
+    if (this.state === "over" || this.state === "trying") return;
+    const grant = this.#ownGrant;
+    try {
+      if (!this.#mayGoOn(grant)) return this.#awaitTurn();
+    } catch (error) {
+      return this.end(error);
+    }
+    if (grant) return this.#nest(grant);
+    const site = this.wait > 0 && !this.place ? this.env.sites.get(this.siteName) : undefined;
+    if (site?.first) site.join(this);
+    else this.tryNow();
+  }
+
+  override tryNow(): void {
+    if (this.owner && this.#ownGrant) return this.step();
+    if (!this.mayTry()) return;
+    // The server forgets a waiting writer of this process while the process stands still.
+    const { yieldsTo } = this.kind;
+    if (yieldsTo !== undefined) this.env.sites.get(yieldsTo)?.remind();
+    this.claim();
+  }
+
+  override succeed(): Successor | undefined {
+    if (!this.isInLine || (this.owner && this.#ownGrant)) return undefined;
+    if (this.frame && !this.owner?.turnsOf(this.lockKey).admits(this.frame, this.isShared)) return undefined;
+    this.tries();
+    // From now on the server may grant it, even if this call is over by then.
+    this.unsure();
+    const wireId = this.ownId;
+    const isGone = () => this.state === "over" || this.wireId !== wireId;
+    const isWaiting = () => !isGone() && this.state === "trying" && !this.isOpen;
+    return {
+      wireId,
+      lease: this.lease,
+      get isGone() {
+        return isGone();
+      },
+      passed: (passed, late) => this.#passed(passed, wireId, late || !isWaiting()),
+      silent: () => {
+        if (isWaiting()) this.fail(this.env.runner.unavailable(this.lockName));
+      },
+    };
+  }
+
+  protected override request(): AnyScriptCall {
+    const into = this.#into;
+    if (into) return this.kind.keep(into.wireId, into, this.lease);
+    return this.kind.take(this.try);
+  }
+
+  /** An answer is for the wire id that was asked for. */
+  protected override get tag(): string | undefined {
+    return this.#into ? undefined : this.wireId;
+  }
+
+  protected override answered(reply: unknown): void {
+    const into = this.#into;
+    if (into) return this.#nested(into, Number((reply as unknown[])[0]));
+    this.#answered(this.readTaken(reply));
+  }
+
+  protected override failed(error: unknown): void {
+    const into = this.#into;
+    if (into) {
+      this.#into = undefined;
+      into.uncount(this.kind.side);
+    } else this.unsure();
+    this.fail(error);
+  }
+
+  protected override tellWaiting(): void {
+    const { events } = this.env;
+    trace('lock "%s": %s waits', this.lockName, this.toldId);
+    if (events.heard("waiting")) events.emit("waiting", { ...this.kind.about, ownerId: this.toldId });
+  }
+
+  protected override tellEnd(error: unknown): void {
+    const { env, toldId, kind } = this;
+    env.events.tellEnd({ ...kind.about, ownerId: toldId }, this, env.clock.mono() - this.begun, error);
+  }
+
+  protected override unsure(): void {
+    // A try to nest claims nothing.
+    if (!this.#into) super.unsure();
+  }
+
+  protected override ended(taken: boolean): void {
+    const { owner, frame } = this;
+    const into = this.#into;
+    this.#into = undefined;
+    if (into && !taken) into.uncount(this.kind.side);
+    if (!taken && frame) owner?.endRun(this.lockKey, frame);
+    owner?.over(this);
+  }
+
+  /** Tells of its hold. */
+  protected tellGranted(hold: HoldRecord<Grant>, isNested: boolean): void {
+    const { env, kind } = this;
+    env.events.tellGrant(kind.about, hold, env.clock.mono() - this.begun, isNested);
+  }
+
+  /** Whether it was refused by its own owner. */
+  protected isOwn(holder: string): boolean {
+    return this.owner?.isOwn(holder, this) === true;
+  }
+
+  get #ownGrant(): Grant | undefined {
+    const grant = this.owner?.grantOf(this.lockKey) as Grant | undefined;
+    return grant?.isHeld ? grant : undefined;
+  }
+
+  /**
+   * Whether the call may try; false while it has to wait for runs of its owner.
+   * @throws UPGRADE_REFUSED if it wants to write and would wait for a read hold that can only end after it: a bare one, or that
+   * of a run that the call was made in
+   */
+  #mayGoOn(grant: Grant | undefined): boolean {
+    if (this.kind.side === "write" && grant && grant.writes === 0) {
+      const isBlocked = ({ frame }: HoldRecord) => !frame || encloses(frame, this.#caller);
+      if (grant.holds.some(isBlocked)) throw new LockUpgradeError(this.lockName);
+      return false;
+    }
+    if (!this.frame || !this.owner) return true;
+    return this.owner.turnsOf(this.lockKey).admits(this.frame, this.isShared);
+  }
+
+  #awaitTurn(): void {
+    if (this.wait === 0) return this.refuse(0);
+    this.owner?.settle(this);
+    void this.withdraw();
+    this.standAside();
+  }
+
+  #answered(taken: Taken): void {
+    if (taken.is !== "over" && taken.mustRetry?.length) this.env.sites.of(this).retry(taken.mustRetry);
+    if (taken.is === "granted") {
+      this.site?.turn.begin();
+      return this.#granted(taken.token);
+    }
+    if (taken.is === "over") return this.#anew();
+    this.rest();
+    // A refusal by the owner's own id, on its way here or back, is none.
+    if (this.isOwn(taken.holder)) return this.#ownGrant ? this.step() : this.#awaitOwn();
+    this.refuse(taken.ttl);
+  }
+
+  /** The answer to another command of the owner, whose id has the lock, makes it try again. */
+  #awaitOwn(): void {
+    this.site?.leave(this, false);
+    this.state = "aside";
+    const { clock, runner } = this.env;
+    this.stopLater(
+      clock.after(runner.commandTimeout, () => {
+        if (this.state === "aside") this.fail(runner.unavailable(this.lockName));
+      }),
+    );
+  }
+
+  #granted(token: bigint | undefined): void {
+    const { owner, kind } = this;
+    // Another call of the owner was granted first.
+    if (owner && this.#ownGrant) {
+      this.rest();
+      this.unsure();
+      void this.withdraw();
+      return this.step();
+    }
+    const grant = this.granted(token);
+    if (grant.remaining === 0) return this.#tooLate();
+    grant.count(kind.side);
+    this.#accept(grant);
+  }
+
+  /** The grant came after its deadline. */
+  #tooLate(): void {
+    this.unsure();
+    if (this.hasWaited && this.wait > 0) return this.#anew();
+    this.end(new LockLostError(this.lockName, "expired", this.env.clock.wall()));
+  }
+
+  /** Its wire id is over: it goes on under a fresh one. */
+  #anew(): void {
+    this.rest();
+    this.forgetId();
+    this.step();
+  }
+
+  #nest(grant: Grant): void {
+    this.site?.leave(this, false);
+    // Its own tries are not needed any more.
+    void this.withdraw();
+    this.tries();
+    this.#into = grant;
+    this.#term = grant.term;
+    grant.count(this.kind.side);
+    // From now on siblings wait: nothing but the answer is between the run and its turn.
+    if (this.frame) this.owner?.turnsOf(this.lockKey).begin(this.frame, this.isShared);
+    this.env.runner.begin(this, this.within);
+  }
+
+  #nested(grant: Grant, found: number): void {
+    this.#into = undefined;
+    if (grant.isHeld && !grant.has(found)) grant.lose(grant.whyGone(found));
+    grant.raise(this.sent as Instant, this.lease, this.#term);
+    if (grant.isHeld) return this.#accept(grant);
+    grant.uncount(this.kind.side);
+    this.rest();
+    if (this.frame) this.owner?.endRun(this.lockKey, this.frame);
+    this.step();
+  }
+
+  /** It has a hold, which is known everywhere before the call resolves. */
+  #accept(grant: Grant): void {
+    const { env, frame, owner, kind } = this;
+    const isNested = grant.holds.length > 0;
+    const hold = grant.hold(kind.side, this.#origin, this.#renewed, frame);
+    if (this.#callSite) hold.callSite = this.#callSite;
+    if (owner) {
+      if (frame) owner.turnsOf(this.lockKey).begin(frame, this.isShared);
+      owner.settle(this);
+      if (isNested) owner.recheck(this.lockKey);
+      else owner.granted(grant);
+    }
+    trace('lock "%s": granted to %s', this.lockName, grant.wireId);
+    if (this.#renewed && grant.renewAt === Number.POSITIVE_INFINITY && grant.renewing === 0) {
+      renewAfter(grant, this.sent as Instant);
+    }
+    if (!isNested) env.live.add(grant);
+    env.watchdog.watch(grant);
+    this.tellGranted(hold, isNested);
+    this.grant(hold);
+  }
+
+  /** The command by which another call gave the lock back has been answered. */
+  #passed({ has, token }: Passed, wireId: string, late: boolean): void {
+    if (late) {
+      if (has) this.lateGrant(wireId);
+      return;
+    }
+    if (has) return this.#granted(token);
+    this.rest();
+    this.tryNow();
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * A call's claim on a lock: the wire id under which it tries. The id is minted at the first try, and anew once it is over. As
+ * long as the server may have something of it, or may yet get it (a grant whose answer was lost, a ticket), the id has to be
+ * ended when the call does not want it any more.
+ */
+import { type Instant, instant } from "../base/clock.js";
+import type { LockEvent } from "../base/events.js";
+import type { Kind, Side, Taken, Traits, Try } from "../kinds/kind.js";
+import type { OwnerRecord } from "../owner/record.js";
+import { type Limits, Waiter } from "../waiting/waiter.js";
+import { endInBackground } from "./end.js";
+import { Grant } from "./grant.js";
+import type { HoldRecord } from "./hold-record.js";
+
+const NOBODY: readonly string[] = [];
+
+export interface ClaimOptions extends Limits {
+  readonly kind: Kind;
+  readonly owner: OwnerRecord | undefined;
+  /** Milliseconds; undefined for a hold that the watchdog renews. */
+  readonly lease: number | undefined;
+}
+
+export abstract class Claim extends Waiter<HoldRecord<Grant>> {
+  readonly kind: Kind;
+  readonly owner: OwnerRecord | undefined;
+  readonly lease: number;
+  /** When its last command was sent. */
+  protected sent: Instant | undefined;
+  /** What its id was granted. */
+  #grant: Grant | undefined;
+  #number: number | undefined;
+  /** The number of its first try: events tell of the call under that. */
+  #first: number | undefined;
+  /** The server may have, or may yet get, something of the id. */
+  #isUnsure = false;
+  #epoch = 0;
+  /** The id whose END has no answer yet. */
+  #ending: string | undefined;
+  /** Waiters whose tickets the try refreshes. */
+  #coWaiters: readonly string[] = NOBODY;
+
+  constructor(options: ClaimOptions) {
+    const { kind, owner, lease } = options;
+    super(kind.env, options);
+    this.kind = kind;
+    this.owner = owner;
+    this.lease = lease ?? kind.env.settings.watchdogTimeout;
+  }
+
+  get lockName(): string {
+    return this.kind.lockName;
+  }
+
+  get lockKey(): string {
+    return this.kind.lockKey;
+  }
+
+  get key(): string {
+    return this.kind.key;
+  }
+
+  get siteName(): string {
+    return this.kind.siteName;
+  }
+
+  get about(): LockEvent {
+    return this.kind.about;
+  }
+
+  override get wants(): readonly Kind[] {
+    return [this.kind];
+  }
+
+  get traits(): Traits {
+    return this.kind.traits;
+  }
+
+  get isShared(): boolean {
+    return this.kind.traits.shared === true;
+  }
+
+  get channel(): string {
+    return this.kind.wakesOn(this.ownId);
+  }
+
+  override get wireId(): string | undefined {
+    return this.#number === undefined ? undefined : this.env.wireId(this.#number);
+  }
+
+  get side(): Side {
+    return this.kind.side;
+  }
+
+  get isInLine(): boolean {
+    return this.state === "queued" || this.state === "asleep";
+  }
+
+  /** Its wire id, minted if it has none. */
+  protected get ownId(): string {
+    this.#number ??= this.env.mint();
+    this.#first ??= this.#number;
+    return this.env.wireId(this.#number);
+  }
+
+  override get toldId(): string {
+    this.#number ??= this.env.mint();
+    this.#first ??= this.#number;
+    return this.env.wireId(this.#first);
+  }
+
+  override advertise(): string | undefined {
+    if (!this.traits.advertised) return undefined;
+    this.#isUnsure = true;
+    this.toldAt = this.env.clock.mono();
+    return this.ownId;
+  }
+
+  /** The server may have, or may yet get, something of its id. */
+  protected override unsure(): void {
+    this.#isUnsure = true;
+  }
+
+  protected override tries(): void {
+    super.tries();
+    this.sent = instant(this.env.clock);
+    this.toldAt = this.sent.mono;
+    this.#epoch = this.env.runner.connectionEpoch;
+  }
+
+  /** The try that is sent. */
+  protected get try(): Try {
+    return { wireId: this.ownId, lease: this.lease, waits: this.wait > 0, coWaiters: this.#coWaiters };
+  }
+
+  /** Sends a try under its own id. */
+  protected claim(): void {
+    this.tries();
+    this.#coWaiters = this.#tickets();
+    const isGrant = (reply: unknown) => this.kind.readTaken(reply, { coWaiters: NOBODY }).is === "granted";
+    this.sendTry(this.ownId, isGrant);
+  }
+
+  /** What the server says to its try. */
+  protected readTaken(reply: unknown): Taken {
+    // The connection was lost meanwhile, so the server may run the command a second time.
+    this.#isUnsure ||= this.env.runner.connectionEpoch !== this.#epoch;
+    const taken = this.kind.readTaken(reply, { coWaiters: this.#coWaiters });
+    const { serverQueued, advertised } = this.traits;
+    if (taken.is === "refused" && this.wait > 0 && (serverQueued || advertised)) this.#isUnsure = true;
+    return taken;
+  }
+
+  /** The grant of its id. */
+  protected granted(token: bigint | undefined): Grant {
+    const grant = new Grant(this.kind, this.#number as number, this.owner, token);
+    this.#grant = grant;
+    grant.raise(this.sent as Instant, this.lease, 0);
+    return grant;
+  }
+
+  /** Its id is over: it goes on under a fresh one. */
+  protected forgetId(): void {
+    void this.withdraw();
+    this.#number = undefined;
+  }
+
+  /** Ends its wire id, if the server may have or get something of it. */
+  protected override withdraw(): Promise<void> | undefined {
+    const { wireId } = this;
+    if (wireId === undefined || !this.#isUnsure) return undefined;
+    this.#isUnsure = false;
+    this.#number = undefined;
+    const { replicas } = this.env;
+    replicas?.end(wireId, () => void endInBackground(this.kind, wireId, this.owner));
+    this.#ending = replicas ? undefined : wireId;
+    return endInBackground(this.kind, wireId, this.owner).then(() => {
+      if (this.#ending === wireId) this.#ending = undefined;
+    });
+  }
+
+  protected override late(reply: unknown, wireId: string | undefined): void {
+    if (wireId === undefined) return;
+    const taken = this.kind.readTaken(reply, { coWaiters: NOBODY });
+    if (taken.is === "granted") this.lateGrant(wireId);
+  }
+
+  /** The server has granted a wire id for which this call does not wait now. */
+  protected lateGrant(wireId: string): void {
+    const isWaiting = this.state !== "over" && wireId === this.wireId;
+    if (isWaiting) {
+      if (this.isInLine) this.tryNow();
+      else if (this.place) this.place.hinted = true;
+      return;
+    }
+    // To a grant that lives, or whose END is on its way, it is no news; nor to an id whose END is behind the try.
+    if (wireId === this.#ending) return;
+    if (this.#grant?.wireId === wireId && this.#grant.state !== "over") return;
+    void endInBackground(this.kind, wireId, this.owner);
+  }
+
+  /** The first in line keeps the tickets of all others alive. */
+  #tickets(): readonly string[] {
+    const { site } = this;
+    if (!this.traits.serverQueued || site?.first !== this) return NOBODY;
+    return site.waiters().flatMap((waiter) => (waiter === this ? [] : (waiter.wireId ?? [])));
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Gives back bare holds that the user has dropped, and warns the process: nothing else is left to give such a hold back, and
+ * the watchdog would renew it for the life of the process.
+ */
+import { CallSite } from "../base/call-site.js";
+import { warnOnce } from "../base/warnings.js";
+import { quietly } from "../base/work.js";
+import { outside } from "../owner/context.js";
+import type { Grant } from "./grant.js";
+
+/** So many calls of a client note where they were made, for the warning, in so many milliseconds: noting costs microseconds. */
+const NOTED = 100;
+const NOTED_AGAIN = 60_000;
+
+/** Notes where bare calls were made. */
+export class Places {
+  #left = NOTED;
+  #since = Number.NEGATIVE_INFINITY;
+
+  /** The place of a call that is made now, by the function that the user called; undefined for most calls. */
+  note(now: number, called: (...args: never[]) => unknown): CallSite | undefined {
+    if (this.#left === 0 && now - this.#since < NOTED_AGAIN) return undefined;
+    if (this.#left === 0) this.#left = NOTED;
+    this.#since = now;
+    this.#left--;
+    return new CallSite(called);
+  }
+}
+
+/** Whether the only hold of a grant was dropped. From the first renewal on such a hold is known weakly. */
+export function isDropped(grant: Grant): boolean {
+  const [only, another] = grant.holds;
+  if (!only || another) return false;
+  const isGarbage = !grant.knownOwner && only.origin === "bare" && only.isGarbage;
+  const hold = isGarbage ? only : only.dropped?.();
+  if (!hold) return false;
+  outside(() => void quietly(hold.release()));
+  warnOnce(
+    hold.callSite,
+    "HOLDFAST_DROPPED_HOLD",
+    `lock "${hold.grant.lockName}": a bare hold without a lease was garbage-collected before its unlock, and was given back. ` +
+      "Keep what lock() resolves with and call its unlock(), or use run() or client.scope().",
+  );
+  return true;
+}

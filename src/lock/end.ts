@@ -1,0 +1,171 @@
+/**
+ * The end of a wire id: the release of a lock, the undoing of a call that was given up, the loss of a hold. It is sent until
+ * the server has answered; it may arrive any number of times, before or behind any other command of the id.
+ */
+import { type Instant, instant } from "../base/clock.js";
+import { quietly } from "../base/work.js";
+import type { Ended, Heir, Kind, Passed } from "../kinds/kind.js";
+import type { OwnerRecord } from "../owner/record.js";
+import type { AnyScriptCall } from "../redis/call.js";
+import { Command } from "../redis/command.js";
+import type { Site } from "../waiting/site.js";
+import type { Grant } from "./grant.js";
+import type { HoldRecord } from "./hold-record.js";
+
+/** A waiting call that a release may grant the lock. */
+export interface Successor extends Heir {
+  /** The call does not want it any more, or not under this wire id. */
+  readonly isGone: boolean;
+  /** The release has been answered; `late`: after {@link silent}. */
+  passed(passed: Passed, late: boolean): void;
+  /** There is no answer in time: whether it has the lock is unknown. */
+  silent(): void;
+}
+
+interface Asking {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+  readonly isFirst: boolean;
+}
+
+/** Ends the wire id of a grant whose last hold is given back. */
+export class End extends Command {
+  readonly #grant: Grant;
+  readonly #hold: HoldRecord<Grant> | undefined;
+  readonly #begun: Instant;
+  readonly #site: Site | undefined;
+  /** The turn of this process is over: other processes go first. */
+  readonly #makesWay: boolean;
+  #successor: Successor | undefined;
+  #isSilent = false;
+  /** Who is to be told how it ends; the first is told of a silence, and may ask again. */
+  #asking: Asking[] = [];
+  /** How it has ended. */
+  #outcome: { readonly error?: unknown } | undefined;
+
+  constructor(grant: Grant, hold: HoldRecord<Grant> | undefined) {
+    const { env, kind } = grant;
+    super(env.runner);
+    this.#grant = grant;
+    this.#hold = hold;
+    this.#begun = instant(env.clock);
+    this.#site = env.sites.get(kind.siteName);
+    const first = this.#site?.first;
+    const mayPass =
+      first !== undefined && kind.traits.passes === true && !grant.hadReads && !env.replicas && !env.closed;
+    const lasts = mayPass && this.#site?.turn.lasts === true;
+    this.#makesWay = mayPass && !lasts;
+    if (lasts) this.#successor = first.succeed();
+    if (this.#makesWay) this.#site?.turn.announces(this.#site.ears);
+  }
+
+  get lockName(): string {
+    return this.#grant.lockName;
+  }
+
+  /** @throws LOCK_LOST if it was gone before, UNAVAILABLE without an answer in time */
+  start(): Promise<void> {
+    const { env } = this.#grant;
+    const outcome = new Promise<void>((resolve, reject) => {
+      this.#asking.push({ resolve, reject, isFirst: true });
+    });
+    env.workBegun();
+    env.runner.begin(this);
+    return outcome;
+  }
+
+  /** How it ends. @throws as {@link start} */
+  again(): Promise<void> {
+    if (this.#outcome) return this.#outcome.error ? Promise.reject(this.#outcome.error) : Promise.resolve();
+    const outcome = new Promise<void>((resolve, reject) => {
+      this.#asking.push({ resolve, reject, isFirst: false });
+    });
+    return this.#grant.env.runner.withTimeout(this.lockName, outcome);
+  }
+
+  protected override get isVital(): boolean {
+    return true;
+  }
+
+  protected override request(): AnyScriptCall {
+    const { kind, wireId } = this.#grant;
+    const successor = this.#successor;
+    if (successor && !successor.isGone) return kind.pass(wireId, successor, this.#site?.second?.advertise());
+    return kind.end([wireId], this.#site?.first?.advertise());
+  }
+
+  protected override goesOn(): boolean {
+    this.#isSilent = true;
+    this.#successor?.silent();
+    const error = this.#grant.env.runner.unavailable(this.lockName);
+    for (const { reject, isFirst } of this.#asking) if (isFirst) reject(error);
+    return true;
+  }
+
+  protected override answered(reply: unknown): void {
+    const { kind } = this.#grant;
+    const isPass = (reply as unknown[]).length > 2;
+    const passed = isPass ? kind.readPassed(reply) : { ...kind.readEnded(reply), has: false };
+    this.#conclude(passed);
+    try {
+      this.#grant.over(passed.found[0] ?? 0, this.#begun, this.#hold);
+      this.#end({});
+    } catch (error) {
+      this.#end({ error });
+    }
+  }
+
+  protected override late(reply: unknown): void {
+    if (this.#successor && (reply as unknown[]).length > 2) {
+      this.#successor.passed(this.#grant.kind.readPassed(reply), true);
+    }
+  }
+
+  protected override failed(error: unknown): void {
+    this.#successor?.silent();
+    this.#grant.env.workDone();
+    this.#grant.state = "over";
+    this.#grant.knownOwner?.answered(this.#grant.lockKey, this.#grant.wireId);
+    this.#end({ error });
+  }
+
+  #end(outcome: { readonly error?: unknown }): void {
+    this.#outcome = outcome;
+    for (const { resolve, reject } of this.#asking.splice(0)) {
+      if (outcome.error) reject(outcome.error);
+      else resolve();
+    }
+  }
+
+  /** Tells the waiters of this process how the release has ended for them. */
+  #conclude(passed: Passed): void {
+    const site = this.#site;
+    this.#grant.env.workDone();
+    if (this.#successor) return this.#successor.passed(passed, this.#isSilent);
+    if (!site?.first) return;
+    if (!this.#makesWay) return site.released();
+    const ms = site.turn.makesWay(passed.heard, site.ears);
+    if (ms === 0) site.hint();
+    else if (site.first.state === "asleep") site.sleep(ms);
+  }
+}
+
+/** Ends a wire id in the background, together with others of the lock where there are many. */
+export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord): Promise<void> {
+  const { env, key, siteName } = kind;
+  owner?.end(kind.lockKey, wireId);
+  const undo = (wireIds: readonly string[]) => {
+    const call = () => kind.end(wireIds, env.sites.get(siteName)?.first?.advertise());
+    return env.runner.callUntilAnswered(
+      call,
+      (reply): Ended => kind.readEnded(reply),
+      () => {},
+    );
+  };
+  const name = `${kind.kind}/${kind.side}/${key}`;
+  const ended = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
+    owner?.answered(kind.lockKey, wireId),
+  );
+  env.settle(ended);
+  return ended;
+}

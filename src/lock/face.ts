@@ -1,0 +1,297 @@
+/** The face of every lock, and of a group of locks: all that does not depend on how it is acquired. */
+import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
+import { CallSite } from "../base/call-site.js";
+import { tellCaller } from "../base/caller.js";
+import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
+import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
+import type { Env } from "../env.js";
+import type { Side } from "../kinds/kind.js";
+import {
+  ambientOwner,
+  currentFrame,
+  type Frame,
+  isInsideRun,
+  openFrame,
+  runInside,
+  scopeOwner,
+  treeOwner,
+} from "../owner/context.js";
+import { type OwnCall, OwnerRecord } from "../owner/record.js";
+import { type Hold, recordOf } from "./hold.js";
+import type { HoldRecord } from "./hold-record.js";
+import {
+  checkRequest,
+  LOCK_OPTIONS,
+  type LockOptions,
+  namedOwner,
+  type OwnerOptions,
+  type Request,
+  TRY_OPTIONS,
+  type TryLockOptions,
+} from "./options.js";
+
+const TRY_LOCK_ORDER =
+  "tryLock takes tryLock(wait, lease, { signal, owner }), in Redisson's order: wait must be a number of milliseconds, not an " +
+  "object. lock({ wait }) and run(fn, { wait }) take options";
+
+/** Enough frames to see past an entry of the package, such as a decorator. */
+const TRACED_FRAMES = 10;
+
+/** The function that the user called. */
+type Called = (...args: never[]) => unknown;
+
+/** One call for a hold. */
+export interface Asked extends Request {
+  readonly owner: OwnerRecord | undefined;
+  /** Of a run: the innermost frame of its function. */
+  readonly frame: Frame | undefined;
+  /** The run or scope that the call is made in. */
+  readonly caller: Frame | undefined;
+  /** Monotonic milliseconds. */
+  readonly begun: number;
+  /** There for some calls; with the option `traceHolds` for all. */
+  readonly callSite: CallSite | undefined;
+  /** A call that is not granted in time rejects, and tells who holds the lock. */
+  readonly mustHave: boolean;
+}
+
+/** A lock object keeps nothing of a call, so one object serves any number of tasks. */
+export abstract class LockFace<H extends Hold = Hold> {
+  /** The name as the user gave it, without the prefix. Of a group: the members' names, joined by ",". */
+  readonly name: string;
+  readonly #key: string;
+  readonly #env: Env;
+
+  /** `key`: the name under which owners keep the lock. @internal */
+  constructor(name: string, key: string, env: Env) {
+    this.name = name;
+    this.#key = key;
+    this.#env = env;
+  }
+
+  /**
+   * Waits until the lock is granted.
+   * @throws WAIT_TIMEOUT if `wait` milliseconds were not enough; `signal.reason` if the signal aborts first
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late),
+   * UPGRADE_REFUSED (of a write side), QUORUM (of a RedLock)
+   */
+  async lock(options?: LockOptions): Promise<H> {
+    const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"));
+    const asked = this.#asked(request, this.#ownerOf(request), undefined, this.lock, true);
+    return (await this.#take(asked)) as H;
+  }
+
+  /**
+   * Tries for `wait` milliseconds (once if absent or 0), for a lease of `lease` milliseconds (renewed if absent).
+   * Resolves with null if the lock stayed with others.
+   * @throws as {@link lock}, but for WAIT_TIMEOUT
+   */
+  async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
+    const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
+    if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
+    const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner });
+    const asked = this.#asked(request, this.#ownerOf(request), undefined, this.tryLock, false);
+    return (await this.#take(asked)) ?? null;
+  }
+
+  /**
+   * Takes the lock, runs fn and gives it back. Inside fn further calls on this lock re-enter; parallel runs of one
+   * owner take turns. What fn throws always wins.
+   * @throws as {@link lock}, and LOCK_LOST if fn succeeded but the hold was lost before its end
+   */
+  async run<T>(fn: (hold: H) => T | Promise<T>, options?: LockOptions): Promise<T> {
+    checkFunction(fn, "fn");
+    const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "run"));
+    // All runs of a tree act for one owner. A named owner is also the ambient owner inside fn.
+    const owner = request.named ?? (this.#followsContext ? treeOwner() : undefined) ?? new OwnerRecord();
+    const scope = request.named ? openFrame(request.named) : undefined;
+    const frame = this.openFrames(owner, scope);
+    const asked = this.#asked(request, owner, frame, this.run, true);
+    const hold = (await this.#take(asked)) as H;
+    let outcome: { value: T } | { error: unknown };
+    try {
+      outcome = { value: await runInside(frame, () => fn(hold), asked.caller) };
+    } catch (error) {
+      outcome = { error };
+    }
+    const loss = await this.#finish(recordOf(hold), frame, owner);
+    if ("error" in outcome) throw outcome.error;
+    if (loss) throw new LockLostError(this.name, loss.reason, loss.since, outcome);
+    return outcome.value;
+  }
+
+  /**
+   * Gives back the innermost hold that the current scope (or `owner`) took by `lock()` or `tryLock()` on this lock.
+   * @throws NOT_OWNER outside a scope, or if there is no such hold; LOCK_LOST, UNAVAILABLE as {@link Hold.unlock}
+   */
+  async unlock(options?: OwnerOptions): Promise<void> {
+    const owner = namedOwner(options, "unlock") ?? (this.#followsContext ? scopeOwner() : undefined);
+    const open = owner?.innermost((hold): hold is HoldRecord => this.isOn(hold as HoldRecord));
+    if (open) return open.release().catch(tellCaller);
+    if (owner?.isAsking((call) => this.isOn(call as OwnCall & { readonly side: Side }))) {
+      throw new LockNotOwnerError(
+        this.name,
+        `lock "${this.name}": a lock() or tryLock() of this owner is still under way; await it before unlock()`,
+      );
+    }
+    throw new LockNotOwnerError(this.name, this.#whyNotOwner(owner));
+  }
+
+  /**
+   * The innermost hold of the current owner that is still held; null outside a scope or run, or without a hold. Sends
+   * nothing.
+   */
+  abstract currentHold(): H | null;
+
+  /**
+   * Gives the lock back, whoever holds it. Resolves with whether it was held, once its holders of this client are told.
+   * Other holders learn it at their next renewal, extend, nested call or unlock.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
+  abstract forceUnlock(): Promise<boolean>;
+
+  /**
+   * Whether the lock is held, by any owner.
+   * @throws as {@link forceUnlock}
+   */
+  abstract isLocked(): Promise<boolean>;
+
+  /**
+   * Milliseconds until the lock expires if it is not renewed; -2 when it is free.
+   * @throws as {@link forceUnlock}
+   */
+  abstract remainTimeToLive(): Promise<number>;
+
+  /**
+   * Whether the current owner holds the lock, by the word of Redis; false without asking if the owner has no hold here.
+   * @throws as {@link forceUnlock}
+   */
+  abstract isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean>;
+
+  /**
+   * How many holds the current owner has here; 0 if Redis has nothing of it any more. 0 without asking if the owner has no
+   * hold here.
+   * @throws as {@link forceUnlock}
+   */
+  abstract getHoldCount(options?: OwnerOptions): Promise<number>;
+
+  /** The holder of the lock, in words for people, as far as it is known soon. @internal */
+  protected abstract holder(): Promise<string | undefined>;
+
+  /** What subscribers of the diagnostics channels are told about each call. @internal */
+  protected abstract about(): LockCallContext;
+
+  /** Resolves with undefined if the lock stayed with others. @internal */
+  protected abstract acquire(asked: Asked): Promise<HoldRecord | undefined>;
+
+  /** The user's object for a hold. @internal */
+  protected abstract viewOf(hold: HoldRecord): H;
+
+  /** Whether a hold is on this lock, on this side. @internal */
+  protected abstract isOn(of: { readonly lockKey: string; readonly side: Side }): boolean;
+
+  /** Whether the owner of a bare call may be that of a run of the lock of this key. @internal */
+  protected isMember(lockKey: string): boolean {
+    return lockKey === this.#key;
+  }
+
+  /** Opens the frames of a run, inside `outer`; the innermost is that of its function. @internal */
+  protected openFrames(owner: OwnerRecord, outer: Frame | undefined): Frame {
+    return openFrame(owner, this.#key, outer);
+  }
+
+  /** The run of this frame is over. @internal */
+  protected endRuns(owner: OwnerRecord, frame: Frame): void {
+    owner.endRun(this.#key, frame);
+  }
+
+  /** Whether any owner of this client has a hold of the lock by a `lock()` or `tryLock()`. @internal */
+  protected abstract hasBareHold(): boolean;
+
+  /** Reports a failure with which no call rejects. @internal */
+  protected abstract report(cause: unknown, ownerId: string): void;
+
+  /** The owner for whom a call that names none is made. @internal */
+  protected currentOwner(): OwnerRecord | undefined {
+    return this.#followsContext && currentFrame() ? ambientOwner((key) => this.isMember(key)) : undefined;
+  }
+
+  /** Whether calls that name no owner act for that of the scope or run around them. */
+  get #followsContext(): boolean {
+    return this.#env.settings.reentrancy === "context";
+  }
+
+  #ownerOf({ named }: Request): OwnerRecord | undefined {
+    return named ?? this.currentOwner();
+  }
+
+  #asked(
+    request: Request,
+    owner: OwnerRecord | undefined,
+    frame: Frame | undefined,
+    called: Called,
+    mustHave: boolean,
+  ): Asked {
+    const { wait, lease, signal, named } = request;
+    const begun = this.#env.clock.mono();
+    // Only a bare hold without a lease, of an owner that nobody knows, can be dropped for ever.
+    const canDrop = owner === undefined && lease === undefined;
+    const noted = canDrop ? this.#env.places.note(begun, called) : undefined;
+    const callSite = this.#env.settings.traceHolds ? new CallSite(called, TRACED_FRAMES) : noted;
+    return { wait, lease, signal, named, owner, frame, caller: currentFrame(), begun, callSite, mustHave };
+  }
+
+  async #take(asked: Asked): Promise<H | undefined> {
+    if (asked.signal?.aborted) throw asked.signal.reason;
+    if (isHeard(callChannel)) return this.#traced(asked);
+    const hold = await this.acquire(asked).catch(tellCaller);
+    if (hold) return this.viewOf(hold);
+    return asked.mustHave ? this.#timedOut(asked) : undefined;
+  }
+
+  async #traced(asked: Asked): Promise<H | undefined> {
+    const refuse = asked.mustHave ? () => this.#timedOut(asked) : undefined;
+    const call = async () => {
+      const hold = await this.acquire(asked);
+      return hold && this.viewOf(hold);
+    };
+    return traceCall(this.about(), asked, call, refuse).catch(tellCaller);
+  }
+
+  async #timedOut({ wait, begun }: Asked): Promise<never> {
+    const waited = this.#env.clock.mono() - begun;
+    // A call that does not wait pays for one command only, so the holder is not looked up.
+    const holder = wait === 0 ? undefined : await this.holder();
+    throw new LockTimeoutError(this.name, waited, { holder });
+  }
+
+  #whyNotOwner(owner: OwnerRecord | undefined): string {
+    const [what, cure] = owner
+      ? [
+          "nothing to unlock: this owner has no open lock() or tryLock() of this lock",
+          "call hold.unlock() of another's",
+        ]
+      : [
+          "unlock() outside a scope does not know whose hold to give back",
+          "call hold.unlock() of what lock() resolved with, or have lock() and unlock() inside one client.scope()",
+        ];
+    const bare = this.hasBareHold() ? ". This client holds it by a bare lock()" : "";
+    const run = isInsideRun(this.#key)
+      ? ". A run() gives its hold back by itself when its function ends"
+      : "";
+    return `lock "${this.name}": ${what}${bare}; ${cure}${run}`;
+  }
+
+  /** Gives back the hold of a run, unless fn did; resolves with the loss if the hold was lost before. */
+  async #finish(hold: HoldRecord, frame: Frame, owner: OwnerRecord): Promise<LockLostError | undefined> {
+    try {
+      const released = hold.isReturned ? undefined : hold.release();
+      // A sibling run may begin now.
+      this.endRuns(owner, frame);
+      await released;
+    } catch (error) {
+      if (!isLockError(error, "LOCK_LOST")) this.report(error, hold.grant.ownerId);
+    }
+    return hold.loss;
+  }
+}

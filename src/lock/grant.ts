@@ -1,0 +1,310 @@
+/**
+ * All that one owner has of one lock, from its first hold to its last: the wire id, the deadline, the counts. Both sides of a
+ * read-write lock are one grant.
+ *
+ *                        | held                                     | ending             | over
+ *  ----------------------|------------------------------------------|--------------------|----------------------
+ *  nested call begins    | its count is added; KEEP                 | - (a new grant)    | - (a new grant)
+ *  nested call fails     | its count is taken off; the last: ending | -                  | -
+ *  unlock, not the last  | its count is taken off; KEEP, or         | -                  | rejects LOCK_LOST once
+ *                        | downgrade after the last write           |                    |
+ *  unlock, the last      | ending; END, or PASS                     | -                  | rejects LOCK_LOST once
+ *  KEEP: found           | the deadline is raised, never lowered    | nothing            | nothing
+ *  KEEP: gone, taken     | over: lost; END                          | takes END's answer | nothing
+ *  END: found            | -                                        | over: given back   | nothing
+ *  END: gone, taken      | -                                        | over: lost, unless | nothing
+ *                        |                                          | a tombstone's life |
+ *                        |                                          | has passed         |
+ *  deadline, force,      | over: lost; END                          | nothing            | nothing
+ *  close                 |                                          |                    |
+ *
+ * Order and number of its commands do not matter: they only raise TTLs, and END leaves a tombstone for the wire id. So a
+ * grant ends here before it can end there, and no late answer revives it.
+ */
+import { type Clock, elapsedSince, type Instant, instant } from "../base/clock.js";
+import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
+import { untilDeadline } from "../base/lease.js";
+import type { Item } from "../base/list.js";
+import { trace } from "../base/trace.js";
+import { quietly } from "../base/work.js";
+import type { Env } from "../env.js";
+import { type Counts, type Kind, type Side, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
+import type { Frame } from "../owner/context.js";
+import { OwnerRecord, type OwnGrant } from "../owner/record.js";
+import type { TimerEntry } from "../watchdog/timer-heap.js";
+import { End, endInBackground } from "./end.js";
+import { type Held, HoldRecord, type Origin } from "./hold-record.js";
+import { Downgrade, Keep } from "./keep.js";
+
+const NONE: readonly HoldRecord<Grant>[] = [];
+
+export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
+  // Of the list of live grants, and of the watchdog's heap.
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  dueAt = 0;
+  index = -1;
+  readonly kind: Kind;
+  readonly token: bigint | undefined;
+  state: "held" | "ending" | "over" = "held";
+  reads = 0;
+  /** It has read: late commands may know of reads that a hand-over does not. */
+  hadReads = false;
+  writes = 0;
+  /** Its live holds, in the order of the grants. */
+  holds: readonly HoldRecord<Grant>[] = NONE;
+  /** Monotonic milliseconds; Infinity while no renewal is due, because one is on its way or none is wanted. */
+  renewAt: number = Number.POSITIVE_INFINITY;
+  /** Renewals on their way. */
+  renewing = 0;
+  /** The last renewal got no answer. */
+  isSuspended = false;
+  /** Forced unlocks by this client that are on their way: the likely cause, if it turns out to be gone. */
+  forcedBy = 0;
+  /** Counts the deadlines that were lowered here: an answer to a command before the last of them raises nothing. */
+  term = 0;
+  /** How it was lost, if it was. */
+  declare loss?: LockLostError;
+  readonly #number: number;
+  #owner: OwnerRecord | undefined;
+  // The local deadline, on both clocks: it has passed when one of them says so.
+  #mono = 0;
+  #wall = 0;
+  #end: End | undefined;
+
+  constructor(kind: Kind, number: number, owner: OwnerRecord | undefined, token: bigint | undefined) {
+    this.kind = kind;
+    this.#number = number;
+    this.#owner = owner;
+    this.token = token;
+  }
+
+  get env(): Env {
+    return this.kind.env;
+  }
+
+  get clock(): Clock {
+    return this.kind.env.clock;
+  }
+
+  get lockName(): string {
+    return this.kind.lockName;
+  }
+
+  get lockKey(): string {
+    return this.kind.lockKey;
+  }
+
+  /** Made anew each time: a stored text would be a part of the cost of an idle hold. */
+  get wireId(): string {
+    return this.env.wireId(this.#number);
+  }
+
+  get ownerId(): string {
+    return this.wireId;
+  }
+
+  get owner(): OwnerRecord {
+    if (!this.#owner) {
+      this.#owner = new OwnerRecord();
+      if (this.state === "held") this.#owner.granted(this);
+    }
+    return this.#owner;
+  }
+
+  /** Undefined while nobody has asked for it: then only its `Hold` can give it back. */
+  get knownOwner(): OwnerRecord | undefined {
+    return this.#owner;
+  }
+
+  /** Whether the watchdog renews it: as long as one of its holds was taken without a lease. */
+  get isRenewed(): boolean {
+    return this.holds.some(({ renewed }) => renewed);
+  }
+
+  // The deadline
+
+  get remaining(): number {
+    return this.state === "over" ? 0 : this.remainingAt(instant(this.clock));
+  }
+
+  /** As {@link remaining}, for a caller that has read the clocks. */
+  remainingAt({ mono, wall }: Instant): number {
+    return Math.max(0, Math.min(this.#mono - mono, this.#wall - wall));
+  }
+
+  /** Whether it is held now; loses it if its deadline has passed. */
+  get isHeld(): boolean {
+    this.check();
+    return this.state === "held";
+  }
+
+  check(): void {
+    if (this.state !== "held" || this.remaining > 0) return;
+    this.lose(this.isSuspended || this.renewing > 0 ? "unreachable" : "expired");
+  }
+
+  /** The server has granted `lease` milliseconds from when a command was sent, in this `term`. */
+  raise(sent: Instant, lease: number, term: number): void {
+    if (term !== this.term || this.state !== "held") return;
+    const ms = untilDeadline(lease, this.env.settings.drift, 0);
+    this.#mono = Math.max(this.#mono, sent.mono + ms);
+    this.#wall = Math.max(this.#wall, sent.wall + ms);
+    this.env.watchdog.watch(this);
+  }
+
+  async extend(lease: number): Promise<void> {
+    const { watchdogTimeout, drift } = this.env.settings;
+    const term = this.isRenewed ? Math.max(lease, watchdogTimeout) : lease;
+    const ms = untilDeadline(term, drift, 0);
+    const now = instant(this.clock);
+    if (ms > this.remainingAt(now)) return new Keep(this, term).start();
+    this.term++;
+    this.#mono = now.mono + ms;
+    this.#wall = now.wall + ms;
+    this.env.watchdog.watch(this);
+  }
+
+  // Its holds
+
+  /** Counts a hold from the call on, not from the answer: an unlock meanwhile is not the last one. */
+  count(side: Side): void {
+    if (side === "read") {
+      this.reads++;
+      this.hadReads = true;
+    } else this.writes++;
+  }
+
+  /** The call of a hold that was counted came to nothing. */
+  uncount(side: Side): void {
+    this.#off(side);
+    if (this.state === "held" && this.#isEmpty) void quietly(this.#giveUp());
+  }
+
+  /** A hold that was counted is granted. */
+  hold(side: Side, origin: Origin, renewed: boolean, frame: Frame | undefined): HoldRecord<Grant> {
+    const hold = new HoldRecord<Grant>(this, side, origin, renewed, frame);
+    // A list that is pushed to has room for sixteen more.
+    this.holds = this.holds.concat([hold]);
+    if (origin === "bare") this.#owner?.opened(hold);
+    return hold;
+  }
+
+  /** The innermost live hold on this side. */
+  innermost(side: Side): HoldRecord<Grant> | undefined {
+    return [...this.holds].reverse().find((hold) => hold.side === side);
+  }
+
+  closed(hold: HoldRecord): void {
+    this.#owner?.closed(hold);
+  }
+
+  giveBack(hold: HoldRecord<Grant>): Promise<void> {
+    this.holds = this.holds.filter((other) => other !== hold);
+    this.#owner?.closed(hold);
+    hold.end();
+    this.#off(hold.side);
+    if (this.#isEmpty) return this.#giveUp(hold);
+    this.env.watchdog.watch(this);
+    const isDowngrade = hold.side === "write" && this.writes === 0;
+    const released = isDowngrade ? new Downgrade(this).start() : new Keep(this).start();
+    return released.then(
+      () => this.#tellRelease(hold),
+      (error: unknown) => {
+        if (isLockError(error, "LOCK_LOST")) this.#loseHold(hold, error);
+        throw error;
+      },
+    );
+  }
+
+  /** A hold whose release got no answer in time is given back once more. */
+  askAgain(hold: HoldRecord<Grant>): Promise<void> {
+    if (this.#end) return this.#end.again();
+    return this.state === "held"
+      ? new Keep(this).start().then(() => this.#tellRelease(hold))
+      : Promise.resolve();
+  }
+
+  // What the server says
+
+  /** What KEEP found is what it has. A writer may read, so its write side speaks for both. */
+  has(found: number): boolean {
+    if (found <= 0) return false;
+    return (found & WRITES) !== 0 || this.writes === 0 || this.kind.side === "only";
+  }
+
+  /** Why it is gone, as far as that is known. */
+  whyGone(found: number): LossReason {
+    if (this.forcedBy > 0) return "forced";
+    return found === TAKEN ? "taken" : "expired";
+  }
+
+  /** What END answers to those who gave back earlier than the last. */
+  get ended(): Promise<void> | undefined {
+    return this.#end?.again();
+  }
+
+  /** All its holds are lost, at once and for good. What the server still has of it is ended in the background. */
+  lose(reason: LossReason): LockLostError | undefined {
+    if (this.state !== "held") return undefined;
+    this.#stop("over");
+    trace('lock "%s": lost by %s, %s', this.lockName, this.wireId, reason);
+    const loss = new LockLostError(this.lockName, reason, this.clock.wall());
+    this.loss = loss;
+    const lost = this.holds;
+    this.holds = NONE;
+    for (const hold of lost) this.#loseHold(hold, loss);
+    void endInBackground(this.kind, this.wireId, this.#owner);
+    return loss;
+  }
+
+  /** END has answered the release of the last hold, `hold`, that was sent at `begun`. */
+  over(found: number, begun: Instant, hold: HoldRecord<Grant> | undefined): void {
+    this.state = "over";
+    this.#owner?.answered(this.lockKey, this.wireId);
+    if (!hold) return;
+    // Its answer was lost, its tombstone lapsed, and a repetition found nothing.
+    const isLate = elapsedSince(this.clock, begun) > TOMBSTONE_TTL;
+    if (found > 0 || isLate) return this.#tellRelease(hold);
+    const loss = new LockLostError(this.lockName, this.whyGone(found), this.clock.wall());
+    this.#loseHold(hold, loss);
+    throw loss;
+  }
+
+  /** The last hold is given back, or the last call came to nothing. */
+  #giveUp(hold?: HoldRecord<Grant>): Promise<void> {
+    this.#stop("ending");
+    this.#end = new End(this, hold);
+    return this.#end.start();
+  }
+
+  #stop(state: "ending" | "over"): void {
+    this.state = state;
+    this.env.live.remove(this);
+    this.env.watchdog.watch(this);
+    this.#owner?.ends(this);
+  }
+
+  #loseHold(hold: HoldRecord<Grant>, loss: LockLostError): void {
+    const { heldFor: held } = hold;
+    hold.lose(loss);
+    if (!hold.isTold) return;
+    const { reason } = loss;
+    this.env.events.emit("lost", { ...this.kind.about, ownerId: this.wireId, reason, held });
+  }
+
+  #tellRelease(hold: HoldRecord<Grant>): void {
+    trace('lock "%s": given back by %s', this.lockName, this.wireId);
+    if (hold.isTold) this.env.events.tellRelease(this.kind.about, hold);
+  }
+
+  get #isEmpty(): boolean {
+    return this.reads + this.writes === 0;
+  }
+
+  #off(side: Side): void {
+    if (side === "read") this.reads--;
+    else this.writes--;
+  }
+}

@@ -1,0 +1,203 @@
+/** One count of a grant: granted, then given back or lost. A `Hold` is the user's view of it. */
+import type { CallSite } from "../base/call-site.js";
+import type { Clock } from "../base/clock.js";
+import { isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
+import type { Side } from "../kinds/kind.js";
+import { type Frame, outside } from "../owner/context.js";
+import type { OpenHold, OwnerRecord } from "../owner/record.js";
+
+/** What an owner has of a lock or of a group, of which a hold is one count. */
+export interface Held {
+  readonly lockName: string;
+  readonly lockKey: string;
+  /** `clientId:n`. */
+  readonly ownerId: string;
+  /** Made when it is asked for: most owners make one call only. */
+  readonly owner: OwnerRecord;
+  readonly clock: Clock;
+  /** Milliseconds to the local deadline. */
+  readonly remaining: number;
+  /** Loses all if the deadline has passed. */
+  check(): void;
+  extend(lease: number): Promise<void>;
+  giveBack(hold: HoldRecord): Promise<void>;
+  askAgain(hold: HoldRecord): Promise<void>;
+  /** `lock.unlock()` does not find the hold any more. */
+  closed(hold: HoldRecord): void;
+}
+
+/** The call that took the hold; `lock.unlock()` gives back `bare` ones only. */
+export type Origin = "bare" | "run" | "member";
+
+interface Fate {
+  takenBack?: boolean;
+  loss?: LockLostError;
+  controller?: AbortController;
+  ended?: (() => void)[];
+}
+
+export class HoldRecord<H extends Held = Held> implements OpenHold {
+  readonly grant: H;
+  readonly side: Side;
+  readonly origin: Origin;
+  /** Whether the watchdog keeps the grant because of this hold. */
+  readonly renewed: boolean;
+  /** Of a run. */
+  declare readonly frame?: Frame;
+  declare callSite?: CallSite;
+  /** Epoch milliseconds at which the grant arrived. */
+  readonly acquiredAt: number;
+  /** `ended`: given back, or on its way back. `lost`: final. */
+  state: "live" | "ended" | "lost" = "live";
+  /** What the user got. Once the hold has lived for long it is known weakly, if it is the only way to give the hold back. */
+  view: object | WeakRef<object> | undefined;
+  /** Whether events tell of it: a seat of a group is told of once the group has a hold. */
+  isTold = true;
+  /** The user may keep something else of the hold: its signal, or its owner. */
+  isKept = false;
+  /** Of a seat: the group's hold, if the user has dropped that and all its seats. */
+  declare dropped?: () => HoldRecord | undefined;
+  #outcome: Promise<void> | undefined;
+  #fate: Fate | undefined;
+
+  constructor(grant: H, side: Side, origin: Origin, renewed: boolean, frame: Frame | undefined) {
+    this.grant = grant;
+    this.side = side;
+    this.origin = origin;
+    this.renewed = renewed;
+    if (frame) this.frame = frame;
+    this.acquiredAt = grant.clock.wall();
+  }
+
+  get lockKey(): string {
+    return this.grant.lockKey;
+  }
+
+  get ownerId(): string {
+    return this.grant.ownerId;
+  }
+
+  get isHeld(): boolean {
+    return this.state === "live" && this.grant.remaining > 0;
+  }
+
+  /** Milliseconds since the grant. */
+  get heldFor(): number {
+    return this.grant.clock.wall() - this.acquiredAt;
+  }
+
+  get loss(): LockLostError | undefined {
+    return this.#fate?.loss;
+  }
+
+  /** `unlock()` was called. */
+  get isReturned(): boolean {
+    return this.state === "ended" || this.#outcome !== undefined;
+  }
+
+  /** Made when first read: most holds are never asked for it. */
+  get signal(): AbortSignal {
+    this.keep();
+    this.#fate ??= {};
+    if (!this.#fate.controller) {
+      this.#fate.controller = new AbortController();
+      if (this.loss) this.#fate.controller.abort(this.loss);
+    }
+    return this.#fate.controller.signal;
+  }
+
+  /** The user may keep something else than the view. */
+  keep(): void {
+    this.isKept = true;
+    if (this.view instanceof WeakRef) this.view = this.view.deref();
+  }
+
+  /** Whether the user has dropped all that can give it back: known from the second look on, after it is known weakly. */
+  get isGarbage(): boolean {
+    if (this.isKept) return false;
+    if (this.view instanceof WeakRef) return this.view.deref() === undefined;
+    if (this.view) this.view = new WeakRef(this.view);
+    return false;
+  }
+
+  /** The one object that the owner gets for the hold, however often it asks. */
+  viewOr<V extends object>(make: () => V): V {
+    this.keep();
+    this.view ??= make();
+    return this.view as V;
+  }
+
+  /** Calls back when the hold is given back or lost. */
+  whenEnded(callback: () => void): void {
+    this.#fate ??= {};
+    this.#fate.ended ??= [];
+    this.#fate.ended.push(callback);
+  }
+
+  /** A second call shares the first one's outcome; after UNAVAILABLE a further call asks again. */
+  release(): Promise<void> {
+    if (this.#outcome) return this.#outcome;
+    this.grant.check();
+    const released =
+      this.state === "lost"
+        ? this.#reportLoss()
+        : this.state === "ended"
+          ? this.grant.askAgain(this)
+          : this.grant.giveBack(this);
+    this.#outcome = released;
+    released.catch((error: unknown) => {
+      if (isLockError(error, "UNAVAILABLE")) this.#outcome = undefined;
+    });
+    return released;
+  }
+
+  /** The hold is on its way back. */
+  end(): void {
+    if (this.state !== "live") return;
+    this.state = "ended";
+    this.#tellEnd();
+  }
+
+  /** The hold is lost: for good. */
+  lose(loss: LockLostError): void {
+    if (this.state === "lost") return;
+    this.state = "lost";
+    this.#fate ??= {};
+    this.#fate.loss = loss;
+    this.#tellEnd();
+    const { controller } = this.#fate;
+    if (controller) outside(() => controller.abort(loss));
+  }
+
+  /** @throws LOCK_LOST unless {@link isHeld}, also if it was given back */
+  assertHeld(): void {
+    this.grant.check();
+    if (this.isHeld) return;
+    const { lockName, clock } = this.grant;
+    const what = this.state === "ended" ? this.#givenBack() : undefined;
+    throw this.loss ?? new LockLostError(lockName, "expired", clock.wall(), undefined, what);
+  }
+
+  /** @throws LOCK_LOST if it is lost, NOT_OWNER if it was given back */
+  assertUsable(): void {
+    this.grant.check();
+    if (this.loss) throw this.loss;
+    if (this.state === "live") return;
+    throw new LockNotOwnerError(this.grant.lockName, this.#givenBack());
+  }
+
+  /** A close of the client was told by the hold's signal already, so its unlock resolves. */
+  #reportLoss(): Promise<void> {
+    this.grant.closed(this);
+    const { loss } = this;
+    return loss && loss.reason !== "closed" ? Promise.reject(loss) : Promise.resolve();
+  }
+
+  #givenBack(): string {
+    return `lock "${this.grant.lockName}": this hold was given back; take the lock again`;
+  }
+
+  #tellEnd(): void {
+    for (const callback of this.#fate?.ended?.splice(0) ?? []) callback();
+  }
+}

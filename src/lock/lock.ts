@@ -1,0 +1,211 @@
+/** One lock: each of its calls is one {@link Call}. The kind knows how each step looks on the wire. */
+import { tellCaller } from "../base/caller.js";
+import type { LockCallContext } from "../base/channels.js";
+import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
+import type { LockEvent } from "../base/events.js";
+import type { Env } from "../env.js";
+import type { Kind, Side } from "../kinds/kind.js";
+import type { OwnerRecord } from "../owner/record.js";
+import { Call } from "./call.js";
+import { type Asked, LockFace } from "./face.js";
+import { force } from "./force.js";
+import type { Grant } from "./grant.js";
+import { FencedHold, Hold } from "./hold.js";
+import type { HoldRecord } from "./hold-record.js";
+import { namedOwner, type OwnerOptions } from "./options.js";
+
+/** A lock tells its kind by this method, so that another copy of the library in the process finds it too. */
+const KIND = Symbol.for("holdfast.kind");
+
+/** The kind of a lock; undefined for anything else. */
+export function kindOf(lock: unknown): Kind | undefined {
+  if (typeof lock !== "object" || lock === null) return undefined;
+  return (lock as { [KIND]?: () => Kind })[KIND]?.();
+}
+
+/**
+ * A reentrant lock, not fair. The lock is its client and name, not this object. `H`: what its holds are.
+ * @example
+ * const hold = await client.getLock("stock:42").tryLock(500, 10_000);
+ * if (hold === null) throw new Error("somebody else had it for half a second");
+ * try {
+ *   await sell("42");
+ * } finally {
+ *   await hold.unlock();
+ * }
+ */
+export class Lock<H extends Hold = Hold> extends LockFace<H> {
+  readonly #kind: Kind;
+
+  static {
+    // Not declared as a member, so that it is not part of the public type; no getter, which a print of the lock would read.
+    Object.defineProperty(Lock.prototype, KIND, {
+      value(this: Lock) {
+        return this.#kind;
+      },
+    });
+  }
+
+  /** Locks are made by a LockClient. @internal */
+  constructor(kind: Kind) {
+    checkKind(kind);
+    const { env, lockName, lockKey } = kind;
+    super(lockName, lockKey, env);
+    this.#kind = kind;
+  }
+
+  override async forceUnlock(): Promise<boolean> {
+    this.#kind.env.assertOpen(this.name);
+    return force(this.#kind).catch(tellCaller);
+  }
+
+  override currentHold(): H | null {
+    const hold = this.#grantOf(this.currentOwner())?.innermost(this.#kind.side);
+    return hold ? this.viewOf(hold, true) : null;
+  }
+
+  override async isLocked(): Promise<boolean> {
+    return (await this.#state("")).held;
+  }
+
+  override async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
+    return (await this.#count(options, "isHeldByCurrentOwner")) > 0;
+  }
+
+  override async getHoldCount(options?: OwnerOptions): Promise<number> {
+    return this.#count(options, "getHoldCount");
+  }
+
+  override async remainTimeToLive(): Promise<number> {
+    return (await this.#state("")).ttl;
+  }
+
+  /** @internal */
+  protected override viewOf(hold: HoldRecord, isAsked = false): H {
+    const make = () => {
+      const { token } = hold.grant as Grant;
+      return (token === undefined ? new Hold(hold) : new FencedHold(hold, token)) as H;
+    };
+    if (isAsked) return hold.viewOr(make);
+    const view = (hold.view as H | undefined) ?? make();
+    hold.view = view;
+    return view;
+  }
+
+  /** @internal */
+  protected override async acquire(asked: Asked): Promise<HoldRecord | undefined> {
+    const kind = this.#kind;
+    const { env } = kind;
+    env.assertOpen(this.name);
+    const { wait, lease, signal, owner, frame, caller, begun, callSite } = asked;
+    const origin = frame ? "run" : "bare";
+    const call = new Call({ kind, wait, lease, signal, owner, frame, caller, begun, callSite, origin });
+    const hold = await call.start();
+    if (hold) follow(env, kind.about, hold);
+    return hold;
+  }
+
+  /** @internal */
+  protected override isOn({ lockKey, side }: { readonly lockKey: string; readonly side: Side }): boolean {
+    return lockKey === this.#kind.lockKey && side === this.#kind.side;
+  }
+
+  /** @internal */
+  protected override holder(): Promise<string | undefined> {
+    return this.#kind.env.whoHolds([{ name: this.name, key: this.#kind.key }]);
+  }
+
+  /** @internal */
+  protected override about(): LockCallContext {
+    return { clientId: this.#kind.env.clientId, lockName: this.name, kind: this.#kind.kind };
+  }
+
+  /** @internal */
+  protected override hasBareHold(): boolean {
+    const isBare = (hold: HoldRecord) => hold.origin === "bare" && this.isOn(hold);
+    return this.#kind.env.live.all().some(({ holds }) => holds.some(isBare));
+  }
+
+  /** @internal */
+  protected override report(cause: unknown, ownerId: string): void {
+    this.#kind.env.events.emit("error", { ...this.#kind.about, ownerId, cause });
+  }
+
+  #grantOf(owner: OwnerRecord | undefined): Grant | undefined {
+    const grant = owner?.grantOf(this.#kind.lockKey) as Grant | undefined;
+    return grant?.isHeld ? grant : undefined;
+  }
+
+  /** `where`: the call whose options these are. */
+  async #count(options: OwnerOptions | undefined, where: string): Promise<number> {
+    const grant = this.#grantOf(namedOwner(options, where) ?? this.currentOwner());
+    this.#kind.env.assertOpen(this.name);
+    const count = grant?.holds.filter((hold) => hold.side === this.#kind.side).length ?? 0;
+    if (!grant || count === 0) return 0;
+    return (await this.#state(grant.wireId)).count > 0 ? count : 0;
+  }
+
+  async #state(wireId: string): Promise<State> {
+    const { env } = this.#kind;
+    env.assertOpen(this.name);
+    return env.runner.call(this.#kind.state(wireId), readState).catch(tellCaller);
+  }
+}
+
+interface State {
+  readonly held: boolean;
+  /** Holds of the owner that was asked for. */
+  readonly count: number;
+  /** Milliseconds; -2 when free. */
+  readonly ttl: number;
+}
+
+function readState(reply: unknown): State {
+  const [held = 0, count = 0, ttl = 0] = (reply as unknown[]).map(Number);
+  return { held: held === 1, count, ttl };
+}
+
+/** @throws TypeError for anything but what a LockClient passes */
+function checkKind(kind: Partial<Kind> | undefined): void {
+  if (kind?.env?.live) return;
+  throw new TypeError("locks are made by a LockClient: client.getLock(name) and its like, not by new");
+}
+
+/**
+ * From now on, subscribers of the channel hear of the end of the hold, and listeners of `longHold` if it lasts long.
+ */
+export function follow(env: Env, about: LockEvent, hold: HoldRecord): void {
+  env.longHolds?.watch(hold, about);
+  if (isHeard(holdChannel)) publish(env.clientId, about, hold);
+}
+
+function publish(clientId: string, { lockName, kind }: LockEvent, hold: HoldRecord): void {
+  const context: HoldContext = { clientId, lockName, kind, ownerId: hold.grant.ownerId };
+  holdChannel.start.publish(context);
+  holdChannel.end.publish(context);
+  hold.whenEnded(() => {
+    context.outcome = hold.loss ? "lost" : "released";
+    if (hold.loss) {
+      context.error = hold.loss;
+      holdChannel.error.publish(context);
+    }
+    holdChannel.asyncStart.publish(context);
+    holdChannel.asyncEnd.publish(context);
+  });
+}
+
+/**
+ * A reentrant lock that is granted first come first served over all processes: by the order in which the first tries
+ * reach the server, whose clock alone counts. A waiter that dies is skipped after three times `pollCap`.
+ * @example
+ * const turn = client.getFairLock("printer");
+ * await turn.run(() => sell("42"), { wait: 60_000 });
+ */
+export class FairLock extends Lock {}
+
+/**
+ * A reentrant lock whose holds carry a fencing token.
+ * @example
+ * await client.getFencedLock("invoice").run((hold) => sell("42", { newerThan: hold.token }));
+ */
+export class FencedLock extends Lock<FencedHold> {}

@@ -1,0 +1,79 @@
+/** The watchdog's rules for grants: when one is to be renewed or has ended, and what an answer means. */
+import { type Instant, instant, onMono } from "../base/clock.js";
+import { renewalInterval, retryInterval } from "../base/lease.js";
+import { trace } from "../base/trace.js";
+import type { Renewal, RenewalRules } from "../watchdog/watchdog.js";
+import { isDropped } from "./dropped.js";
+import type { Grant } from "./grant.js";
+
+const NOTHING: readonly Renewal<Grant>[] = [];
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** A command that granted or renewed was sent at `sent`: the next renewal is due a third of the lease later. */
+export function renewAfter(grant: Grant, sent: Instant): void {
+  const { clock, settings } = grant.env;
+  grant.renewAt = onMono(sent, instant(clock)) + renewalInterval(settings.watchdogTimeout);
+}
+
+export const renewal: RenewalRules<Grant> = {
+  nextDue(grant) {
+    if (grant.state !== "held") return NEVER;
+    const now = instant(grant.clock);
+    const ends = now.mono + grant.remainingAt(now);
+    return grant.isRenewed ? Math.min(ends, grant.renewAt) : ends;
+  },
+
+  due(grant, now) {
+    grant.check();
+    if (grant.state !== "held" || !grant.isRenewed || grant.renewAt > now) return NOTHING;
+    if (isDropped(grant)) return NOTHING;
+    const { kind, wireId, reads, term } = grant;
+    grant.renewAt = NEVER;
+    grant.renewing++;
+    return [
+      {
+        watched: grant,
+        renewer: kind.renewer,
+        key: kind.key,
+        field: wireId,
+        extraKeys: kind.extraKeys(wireId, reads),
+        term,
+      },
+    ];
+  },
+
+  renewed(renewed, found, sent) {
+    const { watched: grant } = renewed;
+    // A grant past its deadline is lost, whatever the server says: after a stall, replies are read before timers.
+    grant.check();
+    grant.renewing--;
+    if (grant.state !== "held") return;
+    if (!grant.has(found)) return void grant.lose(grant.whyGone(found));
+    grant.isSuspended = false;
+    renewAfter(grant, sent);
+    raise(renewed, sent);
+    const { events } = grant.env;
+    if (events.heard("renewed")) events.emit("renewed", { ...grant.kind.about, ownerId: grant.wireId });
+    else events.figures.renewed();
+  },
+
+  notRenewed({ watched: grant }, cause) {
+    trace("a renewal got no answer");
+    grant.renewing--;
+    if (!grant.isHeld) return;
+    const { clock, events, settings, watchdog } = grant.env;
+    grant.renewAt = clock.mono() + retryInterval(settings.watchdogTimeout);
+    watchdog.watch(grant);
+    if (grant.isSuspended) return;
+    grant.isSuspended = true;
+    events.emit("suspended", { ...grant.kind.about, ownerId: grant.wireId, cause });
+  },
+
+  renewedLate(renewed, sent) {
+    if (renewed.watched.isHeld) raise(renewed, sent);
+  },
+};
+
+function raise({ watched: grant, term }: Renewal<Grant>, sent: Instant): void {
+  grant.raise(sent, grant.env.settings.watchdogTimeout, term ?? grant.term);
+}

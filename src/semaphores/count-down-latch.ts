@@ -1,0 +1,96 @@
+/** The latch: a gate that opens for all when it has been counted down to zero. */
+import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import { counterState, latchCountDown } from "../scripts/generated.js";
+import { type AnyStep, checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { type Attempt, type Want, waitFor } from "./request.js";
+import type { SignalOptions } from "./semaphore.js";
+
+/** The message by which Redisson tells waiters that the count is set. */
+const NEW_COUNT = "1";
+
+/** Wants the opening, which all waiters get. */
+class Opening implements Want<true> {
+  readonly permits = 1;
+  readonly isShared = true;
+  readonly id = "";
+  readonly #number: SharedNumber;
+
+  constructor(number: SharedNumber) {
+    this.#number = number;
+  }
+
+  step(): AnyStep {
+    return { script: counterState, keys: { number: this.#number.key }, args: {} };
+  }
+
+  read(count: unknown): Attempt<true> {
+    return Number(count) > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true };
+  }
+}
+
+/**
+ * Opens for all waiters, in all processes, when it has been counted down as often as was set. It can be set again once
+ * it is open; a waiter that has not noticed the opening by then waits for the next one.
+ * @example
+ * const ready = client.getCountDownLatch("ready");
+ * await ready.trySetCount(3);
+ * await ready.countDown();
+ * const isOpen = await ready.await(5_000);
+ */
+export class CountDownLatch {
+  /** The name as it was asked for: without the prefix. */
+  readonly name: string;
+  readonly #number: SharedNumber;
+
+  /** Made by `LockClient.getCountDownLatch`. @internal */
+  constructor(number: SharedNumber) {
+    checkNumber(number, "getCountDownLatch");
+    this.name = number.name;
+    this.#number = number;
+  }
+
+  /**
+   * Sets the count, unless one is set. Resolves with whether this call set it. A count of 0 is set, too, until the next
+   * countdown.
+   * @throws as {@link countDown}
+   */
+  async trySetCount(count: number): Promise<boolean> {
+    checkInteger(count, "count", 0);
+    return this.#number.trySet(count, NEW_COUNT);
+  }
+
+  /**
+   * Counts down by one; at zero the latch opens. Does nothing to an open latch.
+   * @throws UNAVAILABLE if Redis gives no answer in time; the call goes on in the background, so do not repeat it;
+   * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
+  async countDown(): Promise<void> {
+    const number = this.#number;
+    number.env.assertOpen(this.name);
+    const marker = number.marker();
+    await number.give((latest) => ({
+      script: latchCountDown,
+      keys: { count: number.key, channel: number.channel, marker },
+      args: { markerTtl: MARKER_TTL, latest, publish: number.publish },
+    }));
+  }
+
+  /**
+   * Waits until the latch is open, for at most `wait` milliseconds (without limit if absent). Resolves with whether the
+   * latch is open. A latch that was never set is open.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED; `signal.reason`
+   */
+  async await(wait?: number, options?: SignalOptions): Promise<boolean> {
+    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
+    const signal = checkSignal(checkOptions(options, ["signal"], "await").signal);
+    return (await waitFor(this.#number, new Opening(this.#number), limit, signal)) ?? false;
+  }
+
+  /**
+   * How often the latch is still to be counted down; 0 when it is open.
+   * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   */
+  async getCount(): Promise<number> {
+    return this.#number.read();
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * A number in Redis that calls change and wait for: free permits, or the count of a latch. Owns how such calls are
+ * sent.
+ *
+ * These calls have no owner whose field in a hash would show that a call was executed. So each call has a marker, a key
+ * of its own that lapses. A call that takes something and gets no answer is undone in the background. A call that gives
+ * something goes on in the background, but only while its marker is sure to be there: giving twice would be worse than
+ * not at all.
+ */
+
+import { tellCaller } from "../base/caller.js";
+import { elapsedSince, instant } from "../base/clock.js";
+import type { LockEventName, LockEvents, LockKind } from "../base/events.js";
+import { callTombstone } from "../base/names.js";
+import { noop } from "../base/work.js";
+import type { Env } from "../env.js";
+import type { AnyScriptCall, Call, Reader } from "../redis/call.js";
+import { counterState, counterTrySet } from "../scripts/generated.js";
+import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { ServerClock } from "./server-clock.js";
+
+/** Milliseconds for which a call may be sent again after its first execution. */
+export const MARKER_TTL = 60_000;
+/**
+ * Milliseconds for which a call that gives something may be run: later its marker might be gone. The script itself
+ * checks that by the server's clock, because ioredis sends commands that it has kept whenever it gets through.
+ */
+const LONGEST_WORK = 40_000;
+/** The reply of a script that was run too late. */
+const TOO_LATE = -1;
+
+/** A script with its keys and arguments. */
+export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
+  Call<K, A>,
+  "script" | "keys" | "args"
+>;
+
+/** The script of a try, with its keys and arguments. */
+export type AnyStep = Pick<AnyScriptCall, "script" | "keys" | "args">;
+
+/** Called with the work itself, which goes on after its call is given up. */
+export type OnWork = (work: Promise<number>) => void;
+
+export interface NumberParts {
+  readonly env: Env;
+  readonly kind: LockKind;
+  /** The name as users know it. */
+  readonly name: string;
+  readonly key: string;
+  readonly serverClock: ServerClock;
+  /** Gives the channel where changes are announced. */
+  readonly channelOf: (key: string, clustered: boolean) => string;
+}
+
+export class SharedNumber {
+  readonly env: Env;
+  readonly kind: LockKind;
+  readonly name: string;
+  readonly key: string;
+  readonly channel: string;
+  readonly #serverClock: ServerClock;
+
+  constructor({ env, kind, name, key, serverClock, channelOf }: NumberParts) {
+    this.env = env;
+    this.kind = kind;
+    this.name = name;
+    this.key = key;
+    this.#serverClock = serverClock;
+    this.channel = channelOf(key, env.runner.isCluster);
+  }
+
+  /** The command that announces; known once the runner is prepared. */
+  get publish(): "PUBLISH" | "SPUBLISH" {
+    return this.env.runner.publishCommand;
+  }
+
+  /** The marker's key of a new call. */
+  marker(): string {
+    return callTombstone(this.key, this.env.wireId());
+  }
+
+  /** Runs a step until Redis has answered; `onSilence` is called each time that Redis gave no answer. */
+  callUntilAnswered<K extends KeyValues, A extends ArgumentValues>(
+    make: () => Step<K, A>,
+    onSilence: () => void,
+  ): Promise<number> {
+    return this.env.runner.callUntilAnswered(() => this.#call(make()), Number, onSilence);
+  }
+
+  /** Gives back what the call of this id took or may yet take, until Redis has answered. */
+  undo<K extends KeyValues, A extends ArgumentValues>(
+    id: string,
+    stepOf: (id: string) => Step<K, A>,
+  ): Promise<unknown> {
+    const { env, key, kind } = this;
+    const undo = ([first = ""]: readonly string[]) => {
+      const step = stepOf(first);
+      return this.callUntilAnswered(() => step, noop);
+    };
+    const undone = () => env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
+    env.replicas?.end(id, () => env.settle(undone()));
+    return undone();
+  }
+
+  /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */
+  assertNotEnded(): void {
+    if (this.env.ended) this.env.assertOpen(this.name);
+  }
+
+  /**
+   * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
+   * then. The step is made for each try, with the time of the server's clock until which it may be run. Allowed while
+   * the client closes, since permits have to be given back. Nothing is sent before `after` has resolved.
+   * @throws as {@link goOn}
+   */
+  give<K extends KeyValues, A extends ArgumentValues>(
+    make: (latest: number) => Step<K, A>,
+    onWork?: OnWork,
+    after?: Promise<void>,
+  ): Promise<number> {
+    const { runner, clock } = this.env;
+    const begun = instant(clock);
+    const left = () => LONGEST_WORK - elapsedSince(clock, begun);
+    const begin = async (onSilence: () => void) => {
+      for (;;) {
+        const word = await runner.callUntilAnswered(
+          () => this.#call(make(this.#serverClock.in(this.key, left()))),
+          this.#readWord,
+          onSilence,
+          undefined,
+          left(),
+        );
+        if (word !== TOO_LATE) return word;
+        // Otherwise the client did not know the server's clock. This answer told it, so the next try can be run.
+        if (left() < 0) throw runner.unavailable(this.name);
+      }
+    };
+    return this.goOn(begin, onWork, after);
+  }
+
+  /**
+   * Runs work that goes on in the background if Redis gives no answer in time. It begins when `after` has resolved.
+   * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
+   */
+  async goOn(
+    begin: (onSilence: () => void) => Promise<number>,
+    onWork?: OnWork,
+    after?: Promise<void>,
+  ): Promise<number> {
+    const { env, name } = this;
+    const { runner } = env;
+    this.assertNotEnded();
+    const answered = new Promise<number>((resolve, reject) => {
+      let silent = false;
+      const onSilence = () => {
+        silent = true;
+        reject(runner.unavailable(name));
+      };
+      const isReady = runner.prepared && !after;
+      const cancel = isReady ? noop : env.clock.after(runner.commandTimeout, onSilence);
+      const work = isReady
+        ? begin(onSilence)
+        : Promise.all([runner.prepare(name, LONGEST_WORK), after]).then(() => begin(onSilence));
+      env.settle(work);
+      onWork?.(work);
+      work.finally(cancel).then(resolve, (error: unknown) => {
+        if (silent) this.emit("error", { cause: error });
+        else reject(error);
+      });
+    });
+    return answered.catch(tellCaller);
+  }
+
+  /** Reads `{word, time}`. */
+  readonly #readWord = (reply: unknown): number => {
+    const [word = TOO_LATE, seconds = 0] = (reply as unknown[]).map(Number);
+    this.#serverClock.hear(this.key, seconds);
+    return word;
+  };
+
+  #call<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Call<K, A> {
+    return { lockName: this.name, ...step };
+  }
+
+  /** Reads what Redis knows of the number. */
+  async ask<K extends KeyValues, A extends ArgumentValues, T>(
+    make: () => Step<K, A>,
+    read: Reader<T>,
+  ): Promise<T> {
+    const { env, name } = this;
+    env.assertOpen(name);
+    if (!env.runner.prepared) await env.runner.prepare(name, env.runner.commandTimeout).catch(tellCaller);
+    return env.runner.call(this.#call(make()), read).catch(tellCaller);
+  }
+
+  /** The number as it is; 0 if there is none. */
+  read(): Promise<number> {
+    return this.ask(() => ({ script: counterState, keys: { number: this.key }, args: {} }), Number);
+  }
+
+  /** Sets the number, unless there is one, and tells waiters. Resolves with whether this call set it. */
+  async trySet(count: number, message: string): Promise<boolean> {
+    this.env.assertOpen(this.name);
+    const marker = this.marker();
+    const set = await this.give((latest) => ({
+      script: counterTrySet,
+      keys: { number: this.key, channel: this.channel, marker },
+      args: { count, message, markerTtl: MARKER_TTL, latest, publish: this.publish },
+    }));
+    return set === 1;
+  }
+
+  emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {
+    this.env.events.emit(event, { lockName: this.name, kind: this.kind, ...more } as LockEvents[E]);
+  }
+}
+
+/** @throws TypeError for a constructor that a user called; `getter` is what to call instead */
+export function checkNumber(number: unknown, getter: string): void {
+  if (number instanceof SharedNumber) return;
+  throw new TypeError(`it is made by a LockClient: client.${getter}(name), not by new`);
+}

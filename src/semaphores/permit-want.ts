@@ -1,0 +1,84 @@
+/** One permit with a lease: how it is taken and ended on the wire. */
+import { elapsedSince, type Instant, instant } from "../base/clock.js";
+import { LockLostError } from "../base/errors.js";
+import { permitId } from "../base/ids.js";
+import { untilDeadline } from "../base/lease.js";
+import { permitLeases, tombstone } from "../base/names.js";
+import { permitsAcquire, permitsRelease } from "../scripts/generated.js";
+import { type AnyStep, MARKER_TTL, type SharedNumber, type Step } from "./number.js";
+import type { Attempt, Want } from "./request.js";
+
+export interface Permit {
+  readonly id: string;
+  readonly sent: Instant;
+}
+
+/** The keys that all steps have. */
+export type PermitKeys = Readonly<Record<"permits" | "leases" | "channel", string>>;
+
+/** A step that ends one permit. */
+export type End = Step<
+  PermitKeys & { readonly tombstone: string },
+  { readonly id: string; readonly call: string; readonly tombstoneTtl: number; readonly publish: string }
+>;
+
+export function keysOf({ key, channel }: SharedNumber): PermitKeys {
+  return { permits: key, leases: permitLeases(key), channel };
+}
+
+/** Takes one permit under an id that was not used before. */
+export class TakePermit implements Want<Permit> {
+  readonly permits = 1;
+  readonly id: string = permitId();
+  #sent: Instant | undefined;
+  readonly #number: SharedNumber;
+  readonly #lease: number;
+
+  constructor(number: SharedNumber, lease: number) {
+    this.#number = number;
+    this.#lease = lease;
+  }
+
+  begin(): void {
+    this.#sent = instant(this.#number.env.clock);
+  }
+
+  step(): AnyStep {
+    const { key, publish } = this.#number;
+    const { id } = this;
+    const keys = { tombstone: tombstone(key, id), ...keysOf(this.#number) };
+    return { script: permitsAcquire, keys, args: { id, lease: this.#lease, publish } };
+  }
+
+  read(reply: unknown): Attempt<Permit> {
+    const { clock, settings } = this.#number.env;
+    const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
+    if (word !== 1) return { granted: false, ttl: next };
+    const sent = this.#sent as Instant;
+    if (untilDeadline(this.#lease, settings.drift, elapsedSince(clock, sent)) === 0) {
+      throw new LockLostError(this.#number.name, "expired", clock.wall());
+    }
+    return { granted: true, value: { id: this.id, sent }, remaining: free };
+  }
+
+  undo(): Promise<unknown> {
+    const number = this.#number;
+    return number.undo(this.id, (id) => endStep(number, id, number.env.wireId()));
+  }
+}
+
+/** The step that gives a permit back, or gives it up; `call` names the call that does so. */
+export function endStep(number: SharedNumber, id: string, call: string): End {
+  const { key, publish } = number;
+  return {
+    script: permitsRelease,
+    keys: { tombstone: tombstone(key, id), ...keysOf(number) },
+    args: { id, call, tombstoneTtl: MARKER_TTL, publish },
+  };
+}
+
+/** A permit's id in lower case; undefined for a text that is no id. */
+export function checkId(id: unknown): string | undefined {
+  if (typeof id !== "string") throw new TypeError("permit id must be a string");
+  return /^[0-9a-f]{32}$/i.test(id) ? id.toLowerCase() : undefined;
+}

@@ -1,0 +1,172 @@
+/** One call that waits for a number in Redis: free permits, or the opening of a latch. */
+import { tellCaller } from "../base/caller.js";
+import { callChannel, isHeard, traceCall } from "../base/channels.js";
+import { ClientClosedError } from "../base/errors.js";
+import type { LockEvent } from "../base/events.js";
+import { noop, quietly } from "../base/work.js";
+import type { Traits } from "../kinds/kind.js";
+import type { AnyScriptCall } from "../redis/call.js";
+import { type Limits, Waiter } from "../waiting/waiter.js";
+import type { AnyStep, SharedNumber } from "./number.js";
+
+/**
+ * The answer to a try. Granted: `remaining` of the number is free for other calls. Refused: `ttl` is in how many
+ * milliseconds it may be free without a message; -1 if that is not known.
+ */
+export type Attempt<G> =
+  | { readonly granted: true; readonly value: G; readonly remaining?: number }
+  | { readonly granted: false; readonly ttl: number };
+
+/** What a call wants. */
+export interface Want<G> {
+  readonly permits: number;
+  /** A grant to one call takes nothing from the others. */
+  readonly isShared?: boolean;
+  /** No event tells that the call was not granted. */
+  readonly isUntold?: boolean;
+  /** What is given back by: all tries of a call are the same call to the server. */
+  readonly id: string;
+  /** A try begins. */
+  begin?(): void;
+  step(): AnyStep;
+  /** @throws LOCK_LOST if a grant came too late */
+  read(reply: unknown): Attempt<G>;
+  /** Gives back what a try was granted, or may still be granted; absent if tries take nothing. */
+  undo?(): Promise<unknown>;
+}
+
+/**
+ * Waits until the want is granted; undefined when `wait` milliseconds are over first. `accept` gets the grant at once.
+ * @throws CLIENT_CLOSED also if the client was closed while the grant was on its way to the caller: the grant is undone
+ */
+export async function waitFor<G>(
+  number: SharedNumber,
+  want: Want<G>,
+  wait: number,
+  signal: AbortSignal | undefined,
+  accept: (granted: G) => void = noop,
+): Promise<G | undefined> {
+  const { env, name, kind } = number;
+  env.assertOpen(name);
+  if (signal?.aborted) throw signal.reason;
+  const acquire = async () => {
+    const begun = env.clock.mono();
+    const granted = await new Request(number, want, { wait, signal, begun }).start();
+    if (granted === undefined) return undefined;
+    if (env.closed) {
+      if (want.undo) env.settle(want.undo());
+      const error = new ClientClosedError(name);
+      const waited = env.clock.mono() - begun;
+      if (!want.isUntold) env.events.tellEnd({ lockName: name, kind }, { wait, signal }, waited, error);
+      throw error;
+    }
+    accept(granted);
+    return granted;
+  };
+  const call = isHeard(callChannel)
+    ? traceCall({ clientId: env.clientId, lockName: name, kind }, { wait, signal }, acquire)
+    : acquire();
+  return call.catch(tellCaller);
+}
+
+const COUNTED: Traits = {};
+const SHARED: Traits = { shared: true };
+
+export class Request<G> extends Waiter<G> {
+  readonly number: SharedNumber;
+  readonly #want: Want<G>;
+  #isUnsure = false;
+  #epoch = 0;
+
+  constructor(number: SharedNumber, want: Want<G>, limits: Limits) {
+    super(number.env, limits);
+    this.number = number;
+    this.#want = want;
+  }
+
+  get lockName(): string {
+    return this.number.name;
+  }
+
+  get key(): string {
+    return this.number.key;
+  }
+
+  get siteName(): string {
+    return `${this.number.kind}/${this.number.key}`;
+  }
+
+  get about(): LockEvent {
+    return { lockName: this.number.name, kind: this.number.kind };
+  }
+
+  get traits(): Traits {
+    return this.#want.isShared ? SHARED : COUNTED;
+  }
+
+  get channel(): string {
+    return this.number.channel;
+  }
+
+  override get permits(): number {
+    return this.#want.permits;
+  }
+
+  override step(): void {
+    const site = this.wait > 0 && !this.place ? this.env.sites.get(this.siteName) : undefined;
+    if (site?.first) site.join(this);
+    else this.tryNow();
+  }
+
+  override tryNow(): void {
+    if (!this.mayTry()) return;
+    this.tries();
+    this.#epoch = this.env.runner.connectionEpoch;
+    this.#want.begin?.();
+    this.sendTry(this.#want.id, (reply) => this.#want.read(reply).granted);
+  }
+
+  protected override request(): AnyScriptCall {
+    return { lockName: this.lockName, ...this.#want.step() };
+  }
+
+  protected override answered(reply: unknown): void {
+    const attempt = this.#want.read(reply);
+    const { site } = this;
+    // A command that was under way when the connection was lost may arrive once more.
+    this.#isUnsure ||= this.env.runner.connectionEpoch !== this.#epoch;
+    this.rest();
+    if (!attempt.granted) return this.refuse(attempt.ttl);
+    this.grant(attempt.value);
+    if (attempt.remaining) site?.hintFor(attempt.remaining);
+  }
+
+  protected override failed(error: unknown): void {
+    this.#isUnsure = true;
+    this.rest();
+    this.fail(error);
+  }
+
+  protected override tellWaiting(): void {
+    this.number.emit("waiting", {});
+  }
+
+  protected override tellEnd(error: unknown): void {
+    if (this.#want.isUntold) return;
+    const { env, kind, name } = this.number;
+    env.events.tellEnd({ lockName: name, kind }, this, env.clock.mono() - this.begun, error);
+  }
+
+  protected override unsure(): void {
+    this.#isUnsure = true;
+  }
+
+  protected override withdraw(): Promise<void> | undefined {
+    const want = this.#want;
+    if (!this.#isUnsure || !want.undo) return undefined;
+    this.#isUnsure = false;
+    const undone = quietly(want.undo());
+    this.env.settle(undone);
+    return undone;
+  }
+}

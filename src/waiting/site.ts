@@ -1,0 +1,243 @@
+/**
+ * All that this process knows of one name while somebody waits for it: who waits, in order, whether the channel is
+ * subscribed, and when the first tries again. Only the first talks to Redis, so ten thousand waiters cost one try for each
+ * release. Where the server keeps a queue, each waiter tries once to get a ticket there.
+ *
+ * A waiter is refused, subscribes, and tries again once the server has confirmed that, so that no release is missed. Then
+ * it sleeps until a message, the end of the holder's lease, or `pollCap`. A message is a hint to try, trusted by nobody.
+ */
+import { UnsupportedServerError } from "../base/errors.js";
+import { type Item, List } from "../base/list.js";
+import type { Timed } from "../base/shared-timeout.js";
+import { Turn } from "./handover.js";
+import type { Sites } from "./sites.js";
+import type { Waiter } from "./waiter.js";
+
+/** A waiter's place in line. */
+export class Place implements Item {
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  readonly waiter: Waiter;
+  /** A message came while its try was on its way: the answer may be older than the message. */
+  hinted = false;
+  /** Ends its own subscription. */
+  declare unsubscribe?: (() => void) | undefined;
+
+  constructor(waiter: Waiter) {
+    this.waiter = waiter;
+  }
+}
+
+export class Site implements Timed {
+  // Of the list of sites that are kept though nobody waits.
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  endsAt = 0;
+  readonly name: string;
+  readonly turn: Turn;
+  readonly #sites: Sites;
+  readonly #line = new List<Place>();
+  #unsubscribe: (() => void) | undefined;
+  /** The server has confirmed the subscription. */
+  #isListening = false;
+  #cancelSleep: (() => void) | undefined;
+  /** When the last message came, in monotonic milliseconds. */
+  #heardAt = Number.NEGATIVE_INFINITY;
+
+  constructor(sites: Sites, name: string) {
+    this.#sites = sites;
+    this.name = name;
+    this.turn = new Turn(sites.env);
+  }
+
+  get first(): Waiter | undefined {
+    return this.#line.first?.waiter;
+  }
+
+  /** The waiter behind the first. */
+  get second(): Waiter | undefined {
+    return this.#line.first?.next?.waiter;
+  }
+
+  /** How many subscribers of the channel are this client's own. */
+  get ears(): number {
+    return Number(this.#isListening);
+  }
+
+  waiters(): Waiter[] {
+    return this.#line.all().map(({ waiter }) => waiter);
+  }
+
+  /** The waiter stands in line from now on, and tries only once it is the first. */
+  join(waiter: Waiter): void {
+    this.#add(waiter);
+    waiter.hasWaited = true;
+    waiter.announce();
+    if (waiter.state === "over") return;
+    if (waiter.traits.serverQueued || this.first === waiter) waiter.tryNow();
+    else waiter.state = "queued";
+  }
+
+  /** A try begins: it sees all that was announced before. */
+  tries({ place }: Waiter): void {
+    if (!place) return;
+    place.hinted = false;
+    if (this.#line.first !== place) return;
+    this.#stopSleep();
+    this.turn.tries();
+  }
+
+  /** The waiter was refused; as the first it tries again in `ms`. */
+  refused(waiter: Waiter, ms: number): void {
+    // A message may have come while the call was not in line yet.
+    const isNews = !waiter.place && this.#heardAt >= waiter.triedAt;
+    this.#add(waiter);
+    const place = waiter.place as Place;
+    this.#listen(waiter, place);
+    const isFirst = this.first === waiter;
+    waiter.state = isFirst ? "asleep" : "queued";
+    if (place.hinted || (isFirst && isNews)) waiter.tryNow();
+    else if (isFirst) this.sleep(ms);
+  }
+
+  /** The first in line tries again in `ms`, unless something happens before. */
+  sleep(ms: number): void {
+    this.#stopSleep();
+    const { clock, outside } = this.#sites;
+    outside(() => {
+      this.#cancelSleep = clock.after(ms, () => {
+        this.#cancelSleep = undefined;
+        this.hint();
+      });
+    });
+  }
+
+  /** Something may have changed: the first tries. */
+  hint(): void {
+    this.#wake(this.#line.first);
+  }
+
+  /** All try: what was granted to one of them can be granted to others. */
+  hintAll(): void {
+    for (const place of this.#line.all()) this.#wake(place);
+  }
+
+  /** A number of permits is left over for those in line. */
+  hintFor(permits: number): void {
+    let left = permits;
+    for (const place of this.#line.all()) {
+      left -= place.waiter.permits;
+      if (left < 0) return;
+      this.#wake(place);
+    }
+  }
+
+  /** These wire ids have to try for themselves. */
+  retry(wireIds: readonly string[]): void {
+    for (const place of this.#line.all()) {
+      const { wireId } = place.waiter;
+      if (wireId !== undefined && wireIds.includes(wireId)) this.#wake(place);
+    }
+  }
+
+  /** Others are about to ask for what the first waits for: the server has to know that it waits. */
+  remind(): void {
+    if (this.first && this.#isUntold(this.first)) this.hint();
+  }
+
+  /** The lock was given back here, and no message will tell of it. */
+  released(): void {
+    if (!this.#isListening) this.hint();
+  }
+
+  /** The waiter is no longer in line. */
+  leave(waiter: Waiter, taken: boolean): void {
+    const { place } = waiter;
+    if (!place?.list) return;
+    const wasFirst = this.#line.first === place;
+    // It may have used up a message, or the answer to its try may have been the news for all.
+    const owes = place.hinted || !this.#cancelSleep;
+    this.#line.remove(place);
+    place.unsubscribe?.();
+    waiter.place = undefined;
+    waiter.site = undefined;
+    const { first } = this;
+    if (!first) {
+      this.#stopSleep();
+      return this.#sites.keep(this);
+    }
+    if (!wasFirst) return;
+    if (first.state === "queued") first.state = "asleep";
+    if (taken && first.traits.shared) this.hintAll();
+    else if (this.#isUntold(first) || (!taken && (owes || first.permits < waiter.permits))) this.hint();
+    else if (taken) this.sleep(this.#sites.env.settings.pollCap);
+    else if (!this.#cancelSleep) this.hint();
+  }
+
+  /** Nobody has waited for a while. */
+  expire(): void {
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+    this.#isListening = false;
+    this.#sites.drop(this);
+  }
+
+  /** Whether the server has to be told of the first waiter: readers let it go first. */
+  #isUntold({ traits, toldAt }: Waiter): boolean {
+    const { clock, env } = this.#sites;
+    return traits.advertised === true && clock.mono() - toldAt > env.settings.pollCap;
+  }
+
+  #add(waiter: Waiter): void {
+    if (waiter.place) return;
+    waiter.place = new Place(waiter);
+    waiter.site = this;
+    this.#sites.kept.running.remove(this);
+    this.#line.add(waiter.place);
+  }
+
+  #wake(place: Place | undefined): void {
+    if (!place) return;
+    const { waiter } = place;
+    if (waiter.state === "trying") place.hinted = true;
+    else waiter.woken();
+  }
+
+  #stopSleep(): void {
+    this.#cancelSleep?.();
+    this.#cancelSleep = undefined;
+  }
+
+  #listen(waiter: Waiter, place: Place): void {
+    const forbid = (waiters: readonly Waiter[], error: unknown) => {
+      const reason = error instanceof Error ? error.message : "unknown error";
+      for (const each of waiters) {
+        each.end(new UnsupportedServerError(each.lockName, `the server forbids the channel: ${reason}`));
+      }
+    };
+    if (waiter.traits.serverQueued) {
+      place.unsubscribe ??= waiter.listen({
+        hint: () => this.#wake(place),
+        refused: (error) => forbid([waiter], error),
+      });
+      return;
+    }
+    this.#unsubscribe ??= waiter.listen({
+      hint: () => this.#heard(),
+      refused: (error) => forbid(this.waiters(), error),
+    });
+  }
+
+  #heard(): void {
+    const isConfirmation = !this.#isListening;
+    this.#isListening = true;
+    this.#heardAt = this.#sites.clock.mono();
+    if (isConfirmation) return this.hint();
+    if (this.turn.isEcho()) return;
+    const ms = this.first?.state === "asleep" ? this.turn.letsPass() : 0;
+    if (ms > 0) this.sleep(ms);
+    else this.hint();
+  }
+}

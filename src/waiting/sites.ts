@@ -1,0 +1,79 @@
+/** The sites of a client, by name, and how long their first waiters sleep. */
+import type { Clock } from "../base/clock.js";
+import { SharedTimeout } from "../base/shared-timeout.js";
+import type { Env } from "../env.js";
+import { Site } from "./site.js";
+import type { Waiter } from "./waiter.js";
+
+/** Added to a TTL before the next try: PTTL is truncated, and a timer may fire a millisecond early. */
+const MARGIN = 2;
+const SHORTEST_SLEEP = 5;
+const LONGEST_JITTER = 50;
+/** Milliseconds for which an empty site is kept: calls that share a lock in a loop come back at once. */
+const KEPT = 20;
+
+export class Sites {
+  readonly env: Env;
+  readonly clock: Clock;
+  /** Runs a function outside every scope. */
+  readonly outside: (fn: () => void) => void;
+  readonly kept: SharedTimeout<Site>;
+  /** All calls under way. */
+  readonly calls: Set<Waiter> = new Set();
+  readonly #sites = new Map<string, Site>();
+
+  constructor(env: Env, outside: (fn: () => void) => void) {
+    this.env = env;
+    this.clock = env.clock;
+    this.outside = outside;
+    this.kept = new SharedTimeout(env.clock, KEPT, outside);
+  }
+
+  get(name: string): Site | undefined {
+    return this.#sites.get(name);
+  }
+
+  /** The site where this call stands in line. */
+  of(waiter: Waiter): Site {
+    const { siteName } = waiter;
+    let site = waiter.site ?? this.#sites.get(siteName);
+    if (!site) {
+      site = new Site(this, siteName);
+      this.#sites.set(siteName, site);
+    }
+    return site;
+  }
+
+  /** Milliseconds until the next try, for a holder whose lease ends in `ttl`; -1: it has no end. */
+  untilNextTry(ttl: number): number {
+    const { pollCap, random, exactTimers } = this.env.settings;
+    if (ttl < 0) return pollCap;
+    if (exactTimers) return Math.max(1, Math.min(pollCap, ttl));
+    const jitter = random() * Math.min(ttl / 10, LONGEST_JITTER);
+    return Math.min(pollCap, Math.max(SHORTEST_SLEEP, ttl + MARGIN + jitter));
+  }
+
+  /** The connection is back: releases that were announced meanwhile were not heard. */
+  hintAll(): void {
+    for (const site of [...this.#sites.values()]) site.hintAll();
+  }
+
+  /** Nobody waits at this site any more. */
+  keep(site: Site): void {
+    this.kept.start(site);
+  }
+
+  drop(site: Site): void {
+    this.#sites.delete(site.name);
+  }
+
+  /** The calls that wait now. */
+  get waiting(): Waiter[] {
+    return [...this.calls].filter(({ waitsSince }) => waitsSince !== undefined);
+  }
+
+  close(): void {
+    for (const call of [...this.calls].reverse()) call.close();
+    this.kept.close();
+  }
+}

@@ -1,0 +1,341 @@
+/**
+ * One call that may have to wait, for a lock or for permits: its limits, its promise, its place in line.
+ *
+ *                | trying            | queued     | asleep       | aside             | over
+ *  --------------|-------------------|------------|--------------|-------------------|---------------------------
+ *  granted       | over              | -          | -            | -                 | what it got is given back
+ *  refused       | asleep, or queued | -          | -            | -                 | -
+ *                | behind others; or |            |              |                   |
+ *                | over (wait 0)     |            |              |                   |
+ *  no answer     | asleep if it had  | -          | -            | -                 | -
+ *                | waited, or over   |            |              |                   |
+ *  becomes first | -                 | asleep     | -            | -                 | -
+ *  woken         | tries once more   | -          | trying       | trying            | -
+ *  time is up,   | over, and what it | over       | over         | over              | -
+ *  abort, close  | may get is ended  |            |              |                   |
+ *
+ * trying: a command of its own, or a release that may grant it the lock, is on its way. queued: behind other calls of this
+ * process. asleep: first in line, until a message or the end of the holder's lease. aside: out of the line, until its owner
+ * has a turn or an answer for it.
+ */
+
+import { onAbort } from "../base/abort-hub.js";
+import { ClientClosedError, isLockError } from "../base/errors.js";
+import type { LockEvent } from "../base/events.js";
+import { quietly } from "../base/work.js";
+import type { Env } from "../env.js";
+import type { Kind, Traits } from "../kinds/kind.js";
+import type { Successor } from "../lock/end.js";
+import type { Listener } from "../pubsub/router.js";
+import type { AnyScriptCall } from "../redis/call.js";
+import { Command } from "../redis/command.js";
+import type { Place, Site } from "./site.js";
+
+export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";
+
+/** The reason of a call whose `wait` is over. */
+export const TIME_IS_UP: unique symbol = Symbol("time is up");
+
+/** Milliseconds for which a try may be on its way when the call's time is up, and the answer before it still counts. */
+const FRESH = 250;
+
+export interface Limits {
+  /** Milliseconds; 0 for one try, Infinity without limit. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+  /** Monotonic milliseconds. */
+  readonly begun: number;
+}
+
+export abstract class Waiter<G = unknown> extends Command {
+  readonly env: Env;
+  readonly wait: number;
+  readonly begun: number;
+  readonly signal: AbortSignal | undefined;
+  state: WaitState = "aside";
+  /** Redis has answered this call, or it stands behind others: from then on an outage does not end it. */
+  hasWaited = false;
+  /** Its last try got no answer. */
+  unanswered = false;
+  /** When the last try began, in monotonic milliseconds. */
+  triedAt = 0;
+  /** When the server was last told that it waits, in monotonic milliseconds. */
+  toldAt: number = Number.NEGATIVE_INFINITY;
+  /** When the `waiting` event was sent, in monotonic milliseconds. */
+  declare waitsSince?: number;
+  /** Its place in line. */
+  declare place?: Place | undefined;
+  declare site?: Site | undefined;
+  /** Counts what is sent to replicas. */
+  #sends = 0;
+  #resolve!: (value: unknown) => void;
+  #reject!: (reason: unknown) => void;
+  declare private stops?: (() => void)[];
+
+  constructor(env: Env, { wait, signal, begun }: Limits) {
+    super(env.runner);
+    this.env = env;
+    this.wait = wait;
+    this.signal = signal;
+    this.begun = begun;
+  }
+
+  abstract readonly siteName: string;
+  abstract readonly traits: Traits;
+  /** The key that says which server answers its tries. */
+  abstract readonly key: string;
+
+  /** What events say of what it wants. */
+  abstract get about(): LockEvent;
+
+  /** The locks that it wants, of this client. */
+  get wants(): readonly Kind[] {
+    return [];
+  }
+
+  /** The id under which events tell of it. */
+  get toldId(): string | undefined {
+    return undefined;
+  }
+
+  /** Its owner, and the owners of the scopes and runs around it, which go on only when it ends. */
+  *owners(): IterableIterator<object> {
+    // Permits have no owner.
+  }
+
+  /** Where it is woken. */
+  abstract get channel(): string;
+
+  /** Listens for what wakes it. */
+  listen(listener: Listener): () => void {
+    return this.env.router.subscribe(this.channel, listener);
+  }
+
+  /** The server may have granted its tries something, or may yet do so. */
+  protected abstract unsure(): void;
+
+  /** How much of a number it wants. */
+  get permits(): number {
+    return 1;
+  }
+
+  /** Its name in the server's queue, or in what a release grants. */
+  get wireId(): string | undefined {
+    return undefined;
+  }
+
+  /** Its wire id, under which the server is told that it waits; undefined where that need not be known. */
+  advertise(): string | undefined {
+    return undefined;
+  }
+
+  /** Makes the waiting call the successor of a release that is about to be sent; undefined if it cannot be. */
+  succeed(): Successor | undefined {
+    return undefined;
+  }
+
+  /** Looks what is to be done now: a try, a place in line, or nothing until its owner resumes it. */
+  abstract step(): void;
+
+  /** Begins a try. */
+  abstract tryNow(): void;
+
+  /** Tells, once, that it waits. */
+  protected abstract tellWaiting(): void;
+
+  /** Tells that it ends without a grant; `error`: what it rejects with, undefined if its time is up. */
+  protected abstract tellEnd(error: unknown): void;
+
+  /** Gives back, in the background, what its tries were or may be granted; undefined if that is nothing. */
+  protected abstract withdraw(): Promise<unknown> | undefined;
+
+  /** It is over; `taken`: with a grant. */
+  protected ended(_taken: boolean): void {
+    // Most calls are known by nobody else.
+  }
+
+  /** Resolves with what it is granted; undefined if it is refused and does not wait, or its time is up. */
+  start(): Promise<G | undefined> {
+    return new Promise<G | undefined>((resolve, reject) => {
+      this.#resolve = resolve as (value: unknown) => void;
+      this.#reject = reject;
+      this.env.sites.calls.add(this);
+      const { wait, signal } = this;
+      if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
+        this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
+      }
+      if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
+      this.step();
+    });
+  }
+
+  /** Milliseconds that its next try may take. */
+  protected get within(): number {
+    const { commandTimeout } = this.env.runner;
+    return this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
+  }
+
+  /** Something may have changed for the first in line. */
+  woken(): void {
+    this.tryNow();
+  }
+
+  /** Whether a try may be sent now; otherwise it is begun later, or fails. */
+  protected mayTry(): boolean {
+    const { runner } = this.env;
+    if (!runner.prepared) {
+      this.#prepare();
+      return false;
+    }
+    const full = runner.backlog.refusal(this.lockName);
+    if (full) this.fail(full);
+    return !full;
+  }
+
+  /** A try begins: it sees all that was announced before. */
+  protected tries(): void {
+    this.state = "trying";
+    this.triedAt = this.env.clock.mono();
+    this.site?.tries(this);
+  }
+
+  /** Sends the try; `id`: what a grant is given back by, `isGrant`: whether a reply is one. */
+  protected sendTry(id: string, isGrant: (reply: unknown) => boolean): void {
+    const { runner, replicas } = this.env;
+    if (!replicas) return runner.begin(this, this.within);
+    const sent = ++this.#sends;
+    const isStale = () => this.state !== "trying" || this.#sends !== sent;
+    const call = { ...(this.request() as AnyScriptCall), within: this.within };
+    replicas
+      .call(this.key, call, (reply) => reply, isGrant, id)
+      .then(
+        (reply) => {
+          if (isStale()) this.late(reply, id);
+          else this.answered(reply);
+        },
+        (error: unknown) => {
+          if (!isStale()) this.#failedAtReplicas(error);
+        },
+      );
+  }
+
+  /** Nothing of it is on its way. */
+  protected rest(): void {
+    this.state = this.place ? "asleep" : "aside";
+  }
+
+  /** It is granted what it wants. */
+  protected grant(value: G): void {
+    this.#finish(true);
+    this.#resolve(value);
+  }
+
+  /** Somebody else has it; `ttl`: ms until the holder's lease ends, -1 if it has no end. */
+  protected refuse(ttl: number): void {
+    this.unanswered = false;
+    if (this.wait === 0) {
+      this.#finish(false);
+      this.tellEnd(undefined);
+      return this.#resolve(undefined);
+    }
+    this.hasWaited = true;
+    this.announce();
+    if (this.state !== "over") this.env.sites.of(this).refused(this, this.env.sites.untilNextTry(ttl));
+  }
+
+  /** Its try got no answer, or an error. */
+  protected fail(error: unknown): void {
+    this.unanswered = isLockError(error, "UNAVAILABLE");
+    if (!this.hasWaited || this.wait === 0 || !this.unanswered) return this.end(error);
+    // The lock may have been released meanwhile, and the message missed: the late answer makes it try.
+    const health = this.env.runner.servers.healthOf(this.key);
+    this.stopLater(health.onAnswer(() => this.site?.hint()));
+    this.env.sites.of(this).refused(this, this.env.settings.pollCap);
+  }
+
+  /** Stands aside until its owner calls {@link step}. */
+  protected standAside(): void {
+    this.site?.leave(this, false);
+    this.state = "aside";
+    this.hasWaited = true;
+    this.announce();
+  }
+
+  /** Ends it: it rejects with the reason. Only the first end counts. */
+  end(reason: unknown): void {
+    if (this.state === "over") return;
+    const isRefused = reason === TIME_IS_UP && this.isRefused;
+    this.#finish(false);
+    const error = reason === TIME_IS_UP ? this.unavailable() : reason;
+    this.tellEnd(isRefused ? undefined : error);
+    if (isRefused) this.#resolve(undefined);
+    else this.#reject(error);
+  }
+
+  /** The error of a call whose time is up while it knows nothing. */
+  protected unavailable(): unknown {
+    return this.env.runner.unavailable(this.lockName);
+  }
+
+  override close(): void {
+    this.end(new ClientClosedError(this.lockName));
+  }
+
+  /** Tells that it waits. A listener may end it at once. */
+  announce(): void {
+    if (this.waitsSince !== undefined) return;
+    this.waitsSince = this.env.clock.mono();
+    this.env.stir();
+    this.tellWaiting();
+  }
+
+  /** Is called when it is over. */
+  protected stopLater(stop: () => void): void {
+    this.stops ??= [];
+    this.stops.push(stop);
+  }
+
+  /** Whether it is known that others have what it wants: its last try, or that of the first in line, had an answer. */
+  get isRefused(): boolean {
+    if (!this.hasWaited || !this.env.runner.servers.connected) return false;
+    const asked = this.state === "queued" ? (this.site?.first ?? this) : this;
+    if (asked.unanswered) return false;
+    return asked.state !== "trying" || this.env.clock.mono() - asked.triedAt < FRESH;
+  }
+
+  /** The command by which releases are announced is not known yet. */
+  #prepare(): void {
+    this.state = "trying";
+    this.env.runner.prepare(this.lockName, this.within).then(
+      () => {
+        if (this.state === "over") return;
+        this.rest();
+        this.step();
+      },
+      (error: unknown) => {
+        if (this.state !== "over") this.fail(error);
+      },
+    );
+  }
+
+  /** A grant that too few replicas have is given back before the call rejects. */
+  #failedAtReplicas(error: unknown): void {
+    if (!isLockError(error, "REPLICAS")) return this.failed(error);
+    this.unsure();
+    const undone = this.withdraw() ?? Promise.resolve();
+    void quietly(this.env.runner.withTimeout(this.lockName, undone)).then(() => this.end(error));
+  }
+
+  #finish(taken: boolean): void {
+    const wasOpen = this.isOpen || this.state === "trying";
+    this.state = "over";
+    this.env.sites.calls.delete(this);
+    this.stop();
+    if (wasOpen && !taken) this.unsure();
+    for (const stop of this.stops ?? []) stop();
+    this.site?.leave(this, taken);
+    // The next in line has tried by now, so that the server knows a waiting writer at all times.
+    if (!taken) void this.withdraw();
+    this.ended(taken);
+  }
+}

@@ -1,0 +1,252 @@
+/** The scripts of a lock without other sides, queues or tokens. */
+import { expect, test } from "vitest";
+import {
+  lockState,
+  plainEnd,
+  plainForce,
+  plainKeep,
+  plainPass,
+  plainTake,
+} from "../../src/scripts/generated.js";
+import {
+  announced,
+  buried,
+  CHANNEL,
+  FORCING_ARGS,
+  forced,
+  held,
+  LOCK,
+  left,
+  MARKER,
+  ME,
+  MOST,
+  marked,
+  mine,
+  OTHER,
+  otherData,
+  over,
+  type States,
+  SUCCESSOR,
+  SUCCESSOR_TOMBSTONE,
+  successorOver,
+  TOMBSTONE,
+  text,
+  theirs,
+  useBench,
+} from "./bench.js";
+import { each, scriptTable } from "./table.js";
+
+const bench = await useBench();
+
+/** A hash with several owners, which only a mistake elsewhere could make: each script changes its own field only. */
+const both = (ttl: number, mine: string, theirs: string): States => ({
+  [LOCK]: held({ [ME]: mine, [OTHER]: theirs }, ttl),
+});
+
+scriptTable(bench, plainTake, {
+  keys: { lock: LOCK, tombstone: TOMBSTONE },
+  args: { owner: ME, lease: 60_000 },
+  rows: {
+    "1: a free lock is granted": { reply: 1, after: mine(60_000) },
+    "1: an owner that has it keeps its count, and a longer TTL": { given: mine(90_000, "3"), reply: 1 },
+    "1: an owner that has it keeps its count, and raises the TTL": {
+      given: mine(30_000, "12"),
+      reply: 1,
+      after: mine(60_000, "12"),
+    },
+    "{0, pttl, holder}: another holds it": { given: theirs(50_000, "2"), reply: [0, left(50_000), OTHER] },
+    "{0, -1, holder}: another holds it without end": { given: theirs(-1), reply: [0, -1, OTHER] },
+    ...each(
+      "{2}: a wire id that is over does not get %s",
+      { "a free lock": {}, "its own lock": mine(20_000), "another's lock": theirs(20_000) },
+      (given: States) => ({ given: { ...given, ...over }, reply: [2] }),
+    ),
+  },
+});
+
+const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
+const namesHeld = (ttl: number, count: string): States =>
+  Object.fromEntries(names.map((name) => [name, held({ [ME]: count }, ttl)]));
+const strangers: States = {
+  taken: held({ [OTHER]: "1" }, 15_000),
+  data: text("theirs", 15_000),
+  list: { value: ["theirs"], ttl: -1 },
+};
+const neighbours = (ttl: number): States => ({
+  first: held({ [ME]: "1" }, ttl),
+  last: held({ [ME]: "1" }, ttl),
+});
+
+scriptTable(bench, plainKeep, {
+  keys: { locks: [LOCK] },
+  args: { lease: 30_000, owners: [ME], counts: [""] },
+  tolerates: "hexists hset",
+  rows: {
+    "1: the TTL is raised, and the count is set": {
+      given: both(15_000, "1", "4"),
+      args: { counts: ["2"] },
+      reply: [1],
+      after: both(30_000, "2", "4"),
+      thrifty: true,
+    },
+    ...each("1: a longer TTL stays, and so does the count: %s", { "its own": 60_000 }, (ttl) => ({
+      given: mine(ttl, "12"),
+      reply: [1],
+    })),
+    "0 and -1: what is gone or another's stays so, and its neighbours are kept": {
+      given: { ...strangers, ...neighbours(15_000) },
+      keys: { locks: ["first", "gone", "taken", "data", "list", "last"] },
+      args: { owners: Array.from({ length: 6 }, () => ME), counts: Array.from({ length: 6 }, () => "1") },
+      reply: [1, 0, -1, -1, -1, 1],
+      after: { ...strangers, ...neighbours(30_000) },
+    },
+    "1: many are kept at once, each with its count": {
+      given: namesHeld(15_000, "1"),
+      keys: { locks: names },
+      args: { owners: names.map(() => ME), counts: names.map(() => "12") },
+      reply: names.map(() => 1),
+      after: namesHeld(30_000, "12"),
+      thrifty: true,
+    },
+    "1: whoever may not count keeps the lock all the same": {
+      given: mine(15_000),
+      args: { counts: ["2"] },
+      mayNot: "hset",
+      reply: [1],
+      after: mine(30_000),
+    },
+  },
+});
+
+scriptTable(bench, plainEnd, {
+  keys: { lock: LOCK, channel: CHANNEL, tombstones: [TOMBSTONE] },
+  args: { tombstoneTtl: 40_000, publish: "PUBLISH", owners: [ME] },
+  counts: true,
+  thrifty: true,
+  tolerates: "hdel",
+  rows: {
+    "{heard, 1}: the lock is free, whatever the count was, and all who wait are told": {
+      given: mine(30_000, "3"),
+      reply: [1, 1],
+      after: over,
+      heard: announced("0"),
+    },
+    ...each(
+      "{0, found}: sent again it tells what it found at first, and leaves %s alone",
+      { "a free lock": {}, "the next holder": theirs(30_000), "other data": otherData },
+      (given: States) => ({ given: { ...given, ...over }, args: { tombstoneTtl: 90_000 }, reply: [0, 1] }),
+    ),
+    "{0, 0}: nobody has the lock; the tombstone stands before a late TAKE": {
+      reply: [0, 0],
+      after: buried(0),
+    },
+    "{0, 0}: what a forced unlock has ended is told so": { given: buried(0), reply: [0, 0] },
+    ...each(
+      "{0, -1}: %s stays as it is",
+      { "another's lock": theirs(30_000), "other data": otherData },
+      (given: States) => ({ given, reply: [0, -1], after: { ...given, ...buried(-1) } }),
+    ),
+    "{heard, found, ...}: of many each has its answer and its tombstone, and there is one message": {
+      given: { ...both(30_000, "2", "1"), "over:3": text("0", 20_000) },
+      keys: { tombstones: ["over:1", "over:2", "over:3", "over:4"] },
+      args: { owners: [ME, "client:2", "client:3", OTHER] },
+      reply: [1, 1, -1, 0, 1],
+      after: {
+        "over:1": text("1", 40_000),
+        "over:2": text("-1", 40_000),
+        "over:3": text("0", 20_000),
+        "over:4": text("1", 40_000),
+      },
+      heard: announced("0"),
+    },
+  },
+});
+
+scriptTable(bench, plainPass, {
+  keys: { lock: LOCK, channel: CHANNEL, tombstone: TOMBSTONE, successorTombstone: SUCCESSOR_TOMBSTONE },
+  args: { owner: ME, successor: SUCCESSOR, lease: 20_000, tombstoneTtl: 40_000, publish: "PUBLISH" },
+  counts: true,
+  thrifty: true,
+  tolerates: "hdel hexists pexpire",
+  rows: {
+    "{0, 1, 1}: the successor has it, and nobody is told": {
+      given: mine(30_000, "2"),
+      reply: [0, 1, 1],
+      after: { ...theirs(20_000, "1", SUCCESSOR), ...over },
+    },
+    "{0, 1, 1}: the successor keeps what it has made of it since": {
+      given: { ...theirs(90_000, "3", SUCCESSOR), ...over },
+      reply: [0, 1, 1],
+    },
+    "{0, 1, 0}: sent again when another has it": { given: { ...theirs(30_000), ...over }, reply: [0, 1, 0] },
+    ...each(
+      "{heard, 1, 0}: given back, and told, where %s",
+      { "the successor is over": successorOver, "another is left in the lock": theirs(30_000) },
+      (stays: States) => ({
+        given: { ...stays, [LOCK]: held({ ...(stays[LOCK]?.value as object), [ME]: "1" }, 30_000) },
+        reply: [1, 1, 0],
+        after: { ...stays, ...over },
+        heard: announced("0"),
+      }),
+    ),
+    "{heard, 1, 0}: given back where the successor's TTL is refused": {
+      given: mine(30_000),
+      mayNot: "pexpire",
+      reply: [1, 1, 0],
+      after: over,
+      heard: announced("0"),
+    },
+    "{0, 0, 0}: nobody has it": { reply: [0, 0, 0], after: buried(0) },
+    "{0, -1, 0}: another has it": {
+      given: theirs(30_000),
+      reply: [0, -1, 0],
+      after: { ...theirs(30_000), ...buried(-1) },
+    },
+    "{0, -1, 0}: other data stays as it is": {
+      given: otherData,
+      reply: [0, -1, 0],
+      after: { ...otherData, ...buried(-1) },
+    },
+  },
+});
+
+scriptTable(bench, plainForce, {
+  keys: { lock: LOCK, channel: CHANNEL, marker: MARKER },
+  args: FORCING_ARGS,
+  thrifty: true,
+  rows: {
+    "{owner}: whoever has it, is over; who waits is told": {
+      given: theirs(30_000, "2"),
+      reply: [OTHER],
+      after: forced(OTHER),
+      heard: announced("0"),
+    },
+    ...each(
+      "a copy gives the first answer (%s), and leaves the next holder alone",
+      { owner: [OTHER], nobody: [] } as Record<string, string[]>,
+      (owners) => ({ given: { ...mine(30_000), ...marked(...owners) }, reply: owners }),
+    ),
+    "{}: a free lock is told to nobody": { reply: [], after: marked() },
+  },
+});
+
+scriptTable(bench, lockState, {
+  keys: { lock: LOCK },
+  args: { owner: ME },
+  rows: {
+    ...each(
+      "{1, count, pttl}: a held lock, asked for %s",
+      { "its owner": [ME, 3], another: [OTHER, 0], nobody: ["", 0] } as const,
+      ([owner, count]) => ({ given: mine(30_000, "3"), args: { owner }, reply: [1, count, left(30_000)] }),
+    ),
+    "{0, 0, -2}: a free lock": { reply: [0, 0, -2] },
+    "{1, count, -1}: a lock without end": { given: mine(-1), reply: [1, 1, -1] },
+  },
+});
+
+test("lock/state tells the largest numbers", async () => {
+  await bench.put(mine(MOST, String(MOST)));
+  const exact = bench.server.connect({ stringNumbers: true }); // ioredis would read 2^53-1 as 2^53
+  const [, count, ttl] = (await bench.runner(lockState, exact)({ lock: LOCK }, { owner: ME })) as string[];
+  expect([count, Number(ttl)]).toEqual([String(MOST), left(MOST)]);
+});
