@@ -197,8 +197,8 @@ export class Kind {
   }
 
   readEnded(reply: unknown): Ended {
-    const [heard = 0, ...found] = (reply as unknown[]).map(Number);
-    return { heard, found };
+    const [heard] = reply as unknown[];
+    return { heard: Number(heard ?? 0), found: (reply as unknown[]).slice(1).map(Number) };
   }
 
   /** Ends a wire id and grants the lock to `heir`; `next` waits behind it. */

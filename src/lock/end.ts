@@ -28,6 +28,9 @@ interface Asking {
   readonly isFirst: boolean;
 }
 
+/** The answer of an ordinary END. */
+const NOT_PASSED: Passed = { heard: 0, found: [], has: false };
+
 /** Ends the wire id of a grant whose last hold is given back. */
 export class End extends Command {
   readonly #grant: Grant;
@@ -105,10 +108,11 @@ export class End extends Command {
   protected override answered(reply: unknown): void {
     const { kind } = this.#grant;
     const isPass = (reply as unknown[]).length > 2;
-    const passed = isPass ? kind.readPassed(reply) : { ...kind.readEnded(reply), has: false };
-    this.#conclude(passed);
+    const passed = isPass ? kind.readPassed(reply) : undefined;
+    const { heard, found } = passed ?? kind.readEnded(reply);
+    this.#conclude(passed, heard);
     try {
-      this.#grant.over(passed.found[0] ?? 0, this.#begun, this.#hold);
+      this.#grant.over(found[0] ?? 0, this.#begun, this.#hold);
       this.#end({});
     } catch (error) {
       this.#end({ error });
@@ -131,20 +135,22 @@ export class End extends Command {
 
   #end(outcome: { readonly error?: unknown }): void {
     this.#outcome = outcome;
-    for (const { resolve, reject } of this.#asking.splice(0)) {
+    const asking = this.#asking;
+    this.#asking = [];
+    for (const { resolve, reject } of asking) {
       if (outcome.error) reject(outcome.error);
       else resolve();
     }
   }
 
   /** Tells the waiters of this process how the release has ended for them. */
-  #conclude(passed: Passed): void {
+  #conclude(passed: Passed | undefined, heard: number): void {
     const site = this.#site;
     this.#grant.env.workDone();
-    if (this.#successor) return this.#successor.passed(passed, this.#isSilent);
+    if (this.#successor) return this.#successor.passed(passed ?? NOT_PASSED, this.#isSilent);
     if (!site?.first) return;
     if (!this.#makesWay) return site.released();
-    const ms = site.turn.makesWay(passed.heard, site.ears);
+    const ms = site.turn.makesWay(heard, site.ears);
     if (ms === 0) site.hint();
     else if (site.first.state === "asleep") site.sleep(ms);
   }
