@@ -34,20 +34,22 @@ export interface Renewers {
   readonly readWrite: Renewer;
 }
 
-export interface EnvParts {
-  readonly clientId: string;
-  readonly settings: Settings;
-  readonly clock: Clock;
-  readonly runner: CommandRunner;
-  readonly masters: KnownMasters;
-  readonly router: Router;
-  readonly renewers: Renewers;
-  readonly events: Events;
-  readonly replicas: Replicas | undefined;
-  readonly longHolds: LongHolds | undefined;
-  readonly stir: () => void;
-  readonly whoHolds: WhoHolds;
-}
+/** What a client makes first; the rest of its {@link Env} needs these. */
+export type EnvParts = Pick<
+  Env,
+  | "clientId"
+  | "settings"
+  | "clock"
+  | "runner"
+  | "masters"
+  | "router"
+  | "renewers"
+  | "events"
+  | "replicas"
+  | "longHolds"
+  | "stir"
+  | "whoHolds"
+>;
 
 export class Env {
   readonly clientId: string;

@@ -8,7 +8,7 @@ import { trace } from "../base/trace.js";
 import type { Kind, Traits } from "../kinds/kind.js";
 import type { Asked } from "../lock/face.js";
 import type { HoldRecord } from "../lock/hold-record.js";
-import type { Frame } from "../owner/context.js";
+import { type Frame, ownersAround } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/record.js";
 import { Waiter } from "../waiting/waiter.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -89,10 +89,6 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
     return false;
   }
 
-  get isInLine(): boolean {
-    return this.state === "queued" || this.state === "asleep";
-  }
-
   remind(): void {
     // Its seats are reminded.
   }
@@ -103,7 +99,7 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
 
   override *owners(): IterableIterator<object> {
     yield this.owner;
-    for (let frame = this.caller; frame?.open; frame = frame.parent) yield frame.owner;
+    yield* ownersAround(this.caller);
   }
 
   /** The first member's, as events tell it from the first time on. */

@@ -41,11 +41,8 @@ export class MajorityCall extends GroupCall {
   override step(): void {
     if (this.state === "over" || this.state === "trying") return;
     if (this.#isHeldUp()) return;
-    const site = this.wait > 0 && !this.place ? this.env.sites.get(this.siteName) : undefined;
     if (this.#reenters) return this.tryNow();
-    if (this.place) return;
-    if (site?.first) site.join(this);
-    else this.tryNow();
+    if (!this.place) this.env.sites.enter(this);
   }
 
   override tryNow(): void {

@@ -8,7 +8,7 @@ import { UnsupportedServerError } from "../base/errors.js";
 import { quietly } from "../base/work.js";
 import { Call } from "../lock/call.js";
 import type { Grant } from "../lock/grant.js";
-import { FencedHold, Hold } from "../lock/hold.js";
+import { type Hold, makeHold } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Frame } from "../owner/context.js";
 import type { OwnerRecord } from "../owner/record.js";
@@ -123,9 +123,8 @@ export class Seat extends Call {
   /** The user's object for its count. */
   get view(): Hold {
     const hold = this.hold as HoldRecord<Grant>;
-    const { token } = hold.grant;
     const known = hold.view instanceof WeakRef ? hold.view.deref() : hold.view;
-    const view = known ?? (token === undefined ? new Hold(hold) : new FencedHold(hold, token));
+    const view = known ?? makeHold(hold, hold.grant.token);
     hold.view = view;
     return view as Hold;
   }

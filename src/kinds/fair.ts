@@ -4,7 +4,7 @@
  * queue up for minutes.
  */
 import type { LockKind } from "../base/events.js";
-import { callTombstone, fairAlive, fairQueue, fairTimeouts } from "../base/names.js";
+import { fairAlive, fairQueue, fairTimeouts } from "../base/names.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { fairEnd, fairForce, fairTake } from "../scripts/generated.js";
@@ -43,7 +43,7 @@ export class Fair extends Kind {
   }
 
   override force(callId: string): AnyScriptCall {
-    const keys = { ...this.#keys, marker: callTombstone(this.key, callId) };
+    const keys = { ...this.#keys, ...this.forceKeys(callId) };
     return this.call(fairForce, keys, { grace: this.#grace, ...this.forceArguments });
   }
 

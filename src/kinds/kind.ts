@@ -218,8 +218,7 @@ export class Kind {
 
   /** Ends whoever has it; `callId` names this call alone. Answers the fields that it removed. */
   force(callId: string): AnyScriptCall {
-    const keys = { lock: this.key, channel: this.channel, marker: callTombstone(this.key, callId) };
-    return this.call(plainForce, keys, this.forceArguments);
+    return this.call(plainForce, this.forceKeys(callId), this.forceArguments);
   }
 
   /** Answers `{held, count, ttl}`. */
@@ -248,6 +247,10 @@ export class Kind {
 
   protected get ending(): Ending {
     return { tombstoneTtl: TOMBSTONE_TTL, publish: this.publish };
+  }
+
+  protected forceKeys(callId: string): Readonly<Record<"lock" | "channel" | "marker", string>> {
+    return { lock: this.key, channel: this.channel, marker: callTombstone(this.key, callId) };
   }
 
   protected get forceArguments(): Ending & { readonly tombstones: string } {

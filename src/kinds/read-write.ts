@@ -3,7 +3,7 @@
  * each with a lease of its own; where writers go first, the server knows which writers wait.
  */
 import type { LockKind } from "../base/events.js";
-import { callTombstone, readHold, readWriteChannel, waitingWriters, writeField } from "../base/names.js";
+import { readHold, readWriteChannel, waitingWriters, writeField } from "../base/names.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import {
@@ -88,10 +88,6 @@ abstract class ReadWrite extends Kind implements Downgrading {
       hold: readHold(key, wireId, 1),
     };
     return this.call(writeDowngrade, keys, { owner: wireId, field, reads, left, ...this.ending });
-  }
-
-  protected forceKeys(callId: string): Readonly<Record<"lock" | "channel" | "marker", string>> {
-    return { lock: this.key, channel: this.channel, marker: callTombstone(this.key, callId) };
   }
 }
 

@@ -26,7 +26,7 @@ import type { Instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import type { Passed, Taken } from "../kinds/kind.js";
-import { encloses, type Frame } from "../owner/context.js";
+import { encloses, type Frame, ownersAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/record.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { Claim, type ClaimOptions } from "./claim.js";
@@ -67,7 +67,7 @@ export class Call extends Claim implements OwnCall {
 
   override *owners(): IterableIterator<object> {
     yield this.owner ?? this;
-    for (let frame = this.#caller; frame?.open; frame = frame.parent) yield frame.owner;
+    yield* ownersAround(this.#caller);
   }
 
   get isAside(): boolean {
@@ -93,9 +93,7 @@ export class Call extends Claim implements OwnCall {
       return this.end(error);
     }
     if (grant) return this.#nest(grant);
-    const site = this.wait > 0 && !this.place ? this.env.sites.get(this.siteName) : undefined;
-    if (site?.first) site.join(this);
-    else this.tryNow();
+    this.env.sites.enter(this);
   }
 
   override tryNow(): void {

@@ -92,10 +92,6 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
     return this.kind.side;
   }
 
-  get isInLine(): boolean {
-    return this.state === "queued" || this.state === "asleep";
-  }
-
   /** Its wire id, minted if it has none. */
   protected get ownId(): string {
     this.#number ??= this.env.mint();

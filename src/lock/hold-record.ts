@@ -30,7 +30,6 @@ export interface Held {
 export type Origin = "bare" | "run" | "member";
 
 interface Fate {
-  takenBack?: boolean;
   loss?: LockLostError;
   controller?: AbortController;
   ended?: (() => void)[];

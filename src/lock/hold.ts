@@ -121,3 +121,8 @@ export class FencedHold extends Hold {
     this.token = token;
   }
 }
+
+/** What the user gets for a hold; `token`: of its grant, if that has one. */
+export function makeHold(record: HoldRecord, token: bigint | undefined): Hold {
+  return token === undefined ? new Hold(record) : new FencedHold(record, token);
+}

@@ -10,7 +10,7 @@ import { Call } from "./call.js";
 import { type Asked, LockFace } from "./face.js";
 import { force } from "./force.js";
 import type { Grant } from "./grant.js";
-import { FencedHold, Hold } from "./hold.js";
+import { type FencedHold, type Hold, makeHold } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
 import { namedOwner, type OwnerOptions } from "./options.js";
 
@@ -82,10 +82,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** @internal */
   protected override viewOf(hold: HoldRecord, isAsked = false): H {
-    const make = () => {
-      const { token } = hold.grant as Grant;
-      return (token === undefined ? new Hold(hold) : new FencedHold(hold, token)) as H;
-    };
+    const make = () => makeHold(hold, (hold.grant as Grant).token) as H;
     if (isAsked) return hold.viewOr(make);
     const view = (hold.view as H | undefined) ?? make();
     hold.view = view;

@@ -106,6 +106,11 @@ export function currentFrame(): Frame | undefined {
   return frame?.open ? frame : undefined;
 }
 
+/** The owners of a frame and of those around it, as far as they are open. */
+export function* ownersAround(frame: Frame | undefined): IterableIterator<OwnerRecord> {
+  for (let each = frame; each?.open; each = each.parent) yield each.owner;
+}
+
 /** True if `frame` is `outer`, or a frame inside it. */
 export function encloses(outer: Frame, frame: Frame | undefined): boolean {
   for (let each = frame; each; each = each.parent) if (each === outer) return true;

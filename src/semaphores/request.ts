@@ -113,9 +113,7 @@ export class Request<G> extends Waiter<G> {
   }
 
   override step(): void {
-    const site = this.wait > 0 && !this.place ? this.env.sites.get(this.siteName) : undefined;
-    if (site?.first) site.join(this);
-    else this.tryNow();
+    this.env.sites.enter(this);
   }
 
   override tryNow(): void {

@@ -44,6 +44,13 @@ export class Sites {
     return site;
   }
 
+  /** The call stands in line behind those that wait for the same already, or tries. */
+  enter(waiter: Waiter): void {
+    const site = waiter.wait > 0 && !waiter.place ? this.#sites.get(waiter.siteName) : undefined;
+    if (site?.first) site.join(waiter);
+    else waiter.tryNow();
+  }
+
   /** Milliseconds until the next try, for a holder whose lease ends in `ttl`; -1: it has no end. */
   untilNextTry(ttl: number): number {
     const { pollCap, random, exactTimers } = this.env.settings;

@@ -169,6 +169,11 @@ export abstract class Waiter<G = unknown> extends Command {
     });
   }
 
+  /** It waits in line. */
+  get isInLine(): boolean {
+    return this.state === "queued" || this.state === "asleep";
+  }
+
   /** Milliseconds that its next try may take. */
   protected get within(): number {
     const { commandTimeout } = this.env.runner;
