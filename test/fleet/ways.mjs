@@ -60,7 +60,9 @@ function granted({ config, count, journal, placeOf }, subject, { call, hold, lea
   const at = now();
   const owner = within?.owner ?? hold.ownerId;
   if (within) count("nested");
-  const until = at + Math.floor(Math.max(0, hold.remaining - 1) * 1e6);
+  const left = hold.remaining;
+  // After a pause before `at` nobody knows how long the hold has been over: then its lease, from the call on, says when.
+  const until = left > 0 ? at + Math.floor(Math.max(0, left - 1) * 1e6) : undefined;
   journal.answer(call, {
     at,
     granted: true,
