@@ -43,7 +43,7 @@ export function elapsedSince(clock: Clock, start: Instant): number {
 }
 
 /** As {@link elapsedSince}, for a caller that has read both clocks already. */
-function elapsed(start: Instant, now: Instant): number {
+export function elapsed(start: Instant, now: Instant): number {
   return Math.max(now.mono - start.mono, now.wall - start.wall);
 }
 

@@ -105,7 +105,7 @@ const TELL = Object.fromEntries(
       try {
         this(payload);
       } catch (error) {
-        trace("a listener of %s threw: %s", event, error instanceof Error ? error.name : typeof error);
+        trace?.("a listener of %s threw: %s", event, error instanceof Error ? error.name : typeof error);
       }
     },
   ]),
@@ -169,9 +169,8 @@ export class Events {
     this.emit("acquired", { lockName, kind, ownerId: hold.ownerId, waited, nested });
   }
 
-  /** Tells that a hold was given back. The event is built only if somebody listens. */
-  tellRelease(about: LockEvent, hold: ToldHold): void {
-    const { heldFor: held } = hold;
+  /** Tells that a hold was given back after `held` milliseconds. The event is built only if somebody listens. */
+  tellRelease(about: LockEvent, hold: ToldHold, held: number): void {
     if (!this.heard("released")) return this.figures.released(held);
     const { lockName, kind } = about;
     this.emit("released", { lockName, kind, ownerId: hold.ownerId, held });

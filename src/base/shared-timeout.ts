@@ -37,9 +37,9 @@ export class SharedTimeout<T extends Timed> {
     this.#outside = outside;
   }
 
-  /** Expires the item after `ms`, unless it is taken out of `running` before. */
-  start(item: T): void {
-    item.endsAt = this.#clock.mono() + this.ms;
+  /** Expires the item after `ms`, unless it is taken out of `running` before; `now` in monotonic milliseconds. */
+  start(item: T, now: number = this.#clock.mono()): void {
+    item.endsAt = now + this.ms;
     this.running.add(item);
     if (!this.#armed) this.#arm(this.ms);
   }

@@ -4,6 +4,8 @@ import { debuglog } from "node:util";
 const log = debuglog("holdfast");
 
 /**
- * Node's own function costs as much as a script call's arguments even when it prints nothing, so it is left out then.
+ * Undefined when nothing is printed: then `trace?.(…)` does not even make its arguments.
  */
-export const trace: (message: string, ...values: unknown[]) => void = log.enabled ? log : () => {};
+export const trace: ((message: string, ...values: unknown[]) => void) | undefined = log.enabled
+  ? log
+  : undefined;

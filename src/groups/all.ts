@@ -69,7 +69,7 @@ export class AllCall extends GroupCall {
   /** Others of this process wait for a member: a try of all would disturb them, and be refused. */
   get #areWanted(): boolean {
     const isWanted = ({ kind, env }: Member) =>
-      env.sites.get(kind.siteName)?.first !== undefined && !this.owner.grantOf(kind.lockKey);
+      env.sites.get(kind)?.first !== undefined && !this.owner.grantOf(kind.lockKey);
     return this.members.order.some(isWanted);
   }
 

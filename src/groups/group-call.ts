@@ -149,7 +149,7 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
   protected accept(group: GroupGrant): void {
     const { frame, owner, members } = this;
     this.seats.length = 0;
-    trace('lock "%s": granted to %s', this.lockName, group.ownerId);
+    trace?.('lock "%s": granted to %s', this.lockName, group.ownerId);
     if (!frame) owner.opened(group.hold);
     if (this.callSite) group.hold.callSite = this.callSite;
     group.tellGrant(this.env.clock.mono() - this.begun);
@@ -160,7 +160,7 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
   }
 
   protected override tellWaiting(): void {
-    trace('lock "%s": %s waits', this.lockName, this.toldId);
+    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
     this.members.emit("waiting", { ownerId: this.toldId });
   }
 

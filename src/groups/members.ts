@@ -6,8 +6,9 @@ import type { CallLimits, LockEvent, LockEventName, LockEvents, LockKind } from 
 import { foremost } from "../base/holder.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
+import { follow } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
-import { follow, kindOf, type Lock } from "../lock/lock.js";
+import { kindOf, type Lock } from "../lock/lock.js";
 import { withErrors } from "./votes.js";
 
 /** One lock of a group. */
@@ -107,7 +108,7 @@ export class Members {
   }
 
   tellRelease(hold: HoldRecord): void {
-    for (const { events } of this.envs) events.tellRelease(this.about, hold);
+    for (const { events } of this.envs) events.tellRelease(this.about, hold, hold.heldFor);
   }
 
   tellEnd(ownerId: string, limits: CallLimits, waited: number, error: unknown): void {

@@ -62,8 +62,18 @@ export class Seat extends Call {
     const { owner, term: lease, caller, callSite } = of;
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
     const begun = member.env.clock.mono();
-    const { kind } = member;
-    super({ kind, owner, origin: "member", lease, frame, caller, callSite, wait, signal: undefined, begun });
+    const asked = {
+      owner,
+      origin: "member",
+      lease,
+      frame,
+      caller,
+      callSite,
+      wait,
+      signal: undefined,
+      begun,
+    } as const;
+    super(member.kind, asked);
     this.member = member;
     this.#of = of;
     this.#limit = limit;

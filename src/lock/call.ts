@@ -22,15 +22,16 @@
  * over.
  */
 import type { CallSite } from "../base/call-site.js";
-import type { Instant } from "../base/clock.js";
+import { type Instant, instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import type { Passed, Taken } from "../kinds/kind.js";
+import type { Kind, Passed, Taken } from "../kinds/kind.js";
 import { encloses, type Frame, ownersAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/record.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { Claim, type ClaimOptions } from "./claim.js";
 import type { Successor } from "./end.js";
+import { follow } from "./follow.js";
 import type { Grant } from "./grant.js";
 import type { HoldRecord, Origin } from "./hold-record.js";
 import { renewAfter } from "./renewal.js";
@@ -45,29 +46,24 @@ export interface CallOptions extends ClaimOptions {
 }
 
 export class Call extends Claim implements OwnCall {
-  readonly frame: Frame | undefined;
-  readonly #origin: Origin;
-  readonly #renewed: boolean;
-  readonly #caller: Frame | undefined;
-  readonly #callSite: CallSite | undefined;
+  readonly #asked: CallOptions;
   /** The grant that it nests into. */
   #into: Grant | undefined;
   #term = 0;
 
-  constructor(options: CallOptions) {
-    const { owner, origin, lease, frame, caller, callSite } = options;
-    super(options);
-    this.frame = frame;
-    this.#origin = origin;
-    this.#renewed = lease === undefined;
-    this.#caller = caller;
-    this.#callSite = callSite;
-    owner?.begin(this);
+  constructor(kind: Kind, asked: CallOptions) {
+    super(kind, asked);
+    this.#asked = asked;
+    asked.owner?.begin(this);
+  }
+
+  get frame(): Frame | undefined {
+    return this.#asked.frame;
   }
 
   override *owners(): IterableIterator<object> {
     yield this.owner ?? this;
-    yield* ownersAround(this.#caller);
+    yield* ownersAround(this.#asked.caller);
   }
 
   get isAside(): boolean {
@@ -101,7 +97,7 @@ export class Call extends Claim implements OwnCall {
     if (!this.mayTry()) return;
     // The server forgets a waiting writer of this process while the process stands still.
     const { yieldsTo } = this.kind;
-    if (yieldsTo !== undefined) this.env.sites.get(yieldsTo)?.remind();
+    if (yieldsTo !== undefined) this.env.sites.get({ siteName: yieldsTo })?.remind();
     this.claim();
   }
 
@@ -109,6 +105,7 @@ export class Call extends Claim implements OwnCall {
     if (!this.isInLine || (this.owner && this.#ownGrant)) return undefined;
     if (this.frame && !this.owner?.turnsOf(this.lockKey).admits(this.frame, this.isShared)) return undefined;
     this.tries();
+    this.sentAt = instant(this.env.clock);
     // From now on the server may grant it, even if this call is over by then.
     this.unsure();
     const wireId = this.ownId;
@@ -120,7 +117,7 @@ export class Call extends Claim implements OwnCall {
       get isGone() {
         return isGone();
       },
-      passed: (passed, late) => this.#passed(passed, wireId, late || !isWaiting()),
+      passed: (passed, late, now) => this.#passed(passed, wireId, late || !isWaiting(), now),
       silent: () => {
         if (isWaiting()) this.fail(this.env.runner.unavailable(this.lockName));
       },
@@ -138,10 +135,10 @@ export class Call extends Claim implements OwnCall {
     return this.#into ? undefined : this.wireId;
   }
 
-  protected override answered(reply: unknown): void {
+  protected override answered(reply: unknown, now: Instant): void {
     const into = this.#into;
-    if (into) return this.#nested(into, Number((reply as unknown[])[0]));
-    this.#answered(this.readTaken(reply));
+    if (into) return this.#nested(into, Number((reply as unknown[])[0]), now);
+    this.#answered(this.readTaken(reply), now);
   }
 
   protected override failed(error: unknown): void {
@@ -155,7 +152,7 @@ export class Call extends Claim implements OwnCall {
 
   protected override tellWaiting(): void {
     const { events } = this.env;
-    trace('lock "%s": %s waits', this.lockName, this.toldId);
+    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
     if (events.heard("waiting")) events.emit("waiting", { ...this.kind.about, ownerId: this.toldId });
   }
 
@@ -178,10 +175,11 @@ export class Call extends Claim implements OwnCall {
     owner?.over(this);
   }
 
-  /** Tells of its hold. */
-  protected tellGranted(hold: HoldRecord<Grant>, isNested: boolean): void {
+  /** Tells of its hold, which it got after so many milliseconds. */
+  protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
     const { env, kind } = this;
-    env.events.tellGrant(kind.about, hold, env.clock.mono() - this.begun, isNested);
+    env.events.tellGrant(kind.about, hold, waited, isNested);
+    follow(env, kind.about, hold);
   }
 
   /** Whether it was refused by its own owner. */
@@ -201,7 +199,7 @@ export class Call extends Claim implements OwnCall {
    */
   #mayGoOn(grant: Grant | undefined): boolean {
     if (this.kind.side === "write" && grant && grant.writes === 0) {
-      const isBlocked = ({ frame }: HoldRecord) => !frame || encloses(frame, this.#caller);
+      const isBlocked = ({ frame }: HoldRecord) => !frame || encloses(frame, this.#asked.caller);
       if (grant.holds.some(isBlocked)) throw new LockUpgradeError(this.lockName);
       return false;
     }
@@ -216,11 +214,11 @@ export class Call extends Claim implements OwnCall {
     this.standAside();
   }
 
-  #answered(taken: Taken): void {
+  #answered(taken: Taken, now: Instant): void {
     if (taken.is !== "over" && taken.mustRetry?.length) this.env.sites.of(this).retry(taken.mustRetry);
     if (taken.is === "granted") {
       this.site?.turn.begin();
-      return this.#granted(taken.token);
+      return this.#granted(taken.token, now);
     }
     if (taken.is === "over") return this.#anew();
     this.rest();
@@ -241,7 +239,7 @@ export class Call extends Claim implements OwnCall {
     );
   }
 
-  #granted(token: bigint | undefined): void {
+  #granted(token: bigint | undefined, now: Instant): void {
     const { owner, kind } = this;
     // Another call of the owner was granted first.
     if (owner && this.#ownGrant) {
@@ -251,9 +249,9 @@ export class Call extends Claim implements OwnCall {
       return this.step();
     }
     const grant = this.granted(token);
-    if (grant.remaining === 0) return this.#tooLate();
+    if (grant.remainingAt(now) === 0) return this.#tooLate();
     grant.count(kind.side);
-    this.#accept(grant);
+    this.#accept(grant, now);
   }
 
   /** The grant came after its deadline. */
@@ -283,11 +281,11 @@ export class Call extends Claim implements OwnCall {
     this.env.runner.begin(this, this.within);
   }
 
-  #nested(grant: Grant, found: number): void {
+  #nested(grant: Grant, found: number, now: Instant): void {
     this.#into = undefined;
     if (grant.isHeld && !grant.has(found)) grant.lose(grant.whyGone(found));
-    grant.raise(this.sent as Instant, this.lease, this.#term);
-    if (grant.isHeld) return this.#accept(grant);
+    grant.raise(this.sentAt, this.lease, this.#term);
+    if (grant.isHeld) return this.#accept(grant, now);
     grant.uncount(this.kind.side);
     this.rest();
     if (this.frame) this.owner?.endRun(this.lockKey, this.frame);
@@ -295,34 +293,36 @@ export class Call extends Claim implements OwnCall {
   }
 
   /** It has a hold, which is known everywhere before the call resolves. */
-  #accept(grant: Grant): void {
-    const { env, frame, owner, kind } = this;
+  #accept(grant: Grant, now: Instant): void {
+    const { env, owner, kind } = this;
+    const { origin, lease, frame, callSite } = this.#asked;
+    const isRenewed = lease === undefined;
     const isNested = grant.holds.length > 0;
-    const hold = grant.hold(kind.side, this.#origin, this.#renewed, frame);
-    if (this.#callSite) hold.callSite = this.#callSite;
+    const hold = grant.hold(kind.side, origin, isRenewed, frame, now);
+    if (callSite) hold.callSite = callSite;
     if (owner) {
       if (frame) owner.turnsOf(this.lockKey).begin(frame, this.isShared);
       owner.settle(this);
       if (isNested) owner.recheck(this.lockKey);
       else owner.granted(grant);
     }
-    trace('lock "%s": granted to %s', this.lockName, grant.wireId);
-    if (this.#renewed && grant.renewAt === Number.POSITIVE_INFINITY && grant.renewing === 0) {
-      renewAfter(grant, this.sent as Instant);
+    trace?.('lock "%s": granted to %s', this.lockName, grant.wireId);
+    if (isRenewed && grant.renewAt === Number.POSITIVE_INFINITY && grant.renewing === 0) {
+      renewAfter(grant, this.sentAt, now);
     }
     if (!isNested) env.live.add(grant);
     env.watchdog.watch(grant);
-    this.tellGranted(hold, isNested);
+    this.tellGranted(hold, now.mono - this.begun, isNested);
     this.grant(hold);
   }
 
   /** The command by which another call gave the lock back has been answered. */
-  #passed({ has, token }: Passed, wireId: string, late: boolean): void {
+  #passed({ has, token }: Passed, wireId: string, late: boolean, now: Instant): void {
     if (late) {
       if (has) this.lateGrant(wireId);
       return;
     }
-    if (has) return this.#granted(token);
+    if (has) return this.#granted(token, now);
     this.rest();
     this.tryNow();
   }

@@ -3,7 +3,6 @@
  * long as the server may have something of it, or may yet get it (a grant whose answer was lost, a ticket), the id has to be
  * ended when the call does not want it any more.
  */
-import { type Instant, instant } from "../base/clock.js";
 import type { LockEvent } from "../base/events.js";
 import type { Kind, Side, Taken, Traits, Try } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
@@ -15,7 +14,6 @@ import type { HoldRecord } from "./hold-record.js";
 const NOBODY: readonly string[] = [];
 
 export interface ClaimOptions extends Limits {
-  readonly kind: Kind;
   readonly owner: OwnerRecord | undefined;
   /** Milliseconds; undefined for a hold that the watchdog renews. */
   readonly lease: number | undefined;
@@ -25,8 +23,6 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
   readonly kind: Kind;
   readonly owner: OwnerRecord | undefined;
   readonly lease: number;
-  /** When its last command was sent. */
-  protected sent: Instant | undefined;
   /** What its id was granted. */
   #grant: Grant | undefined;
   #number: number | undefined;
@@ -40,12 +36,11 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
   /** Waiters whose tickets the try refreshes. */
   #coWaiters: readonly string[] = NOBODY;
 
-  constructor(options: ClaimOptions) {
-    const { kind, owner, lease } = options;
+  constructor(kind: Kind, options: ClaimOptions) {
     super(kind.env, options);
     this.kind = kind;
-    this.owner = owner;
-    this.lease = lease ?? kind.env.settings.watchdogTimeout;
+    this.owner = options.owner;
+    this.lease = options.lease ?? kind.env.settings.watchdogTimeout;
   }
 
   get lockName(): string {
@@ -119,8 +114,7 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
 
   protected override tries(): void {
     super.tries();
-    this.sent = instant(this.env.clock);
-    this.toldAt = this.sent.mono;
+    this.toldAt = this.triedAt;
     this.#epoch = this.env.runner.connectionEpoch;
   }
 
@@ -133,8 +127,11 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
   protected claim(): void {
     this.tries();
     this.#coWaiters = this.#tickets();
-    const isGrant = (reply: unknown) => this.kind.readTaken(reply, { coWaiters: NOBODY }).is === "granted";
-    this.sendTry(this.ownId, isGrant);
+    this.sendTry(this.ownId);
+  }
+
+  protected override isGrant(reply: unknown): boolean {
+    return this.kind.readTaken(reply, { coWaiters: NOBODY }).is === "granted";
   }
 
   /** What the server says to its try. */
@@ -151,7 +148,7 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
   protected granted(token: bigint | undefined): Grant {
     const grant = new Grant(this.kind, this.#number as number, this.owner, token);
     this.#grant = grant;
-    grant.raise(this.sent as Instant, this.lease, 0);
+    grant.raise(this.sentAt, this.lease, 0);
     return grant;
   }
 
@@ -177,8 +174,7 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
 
   protected override late(reply: unknown, wireId: string | undefined): void {
     if (wireId === undefined) return;
-    const taken = this.kind.readTaken(reply, { coWaiters: NOBODY });
-    if (taken.is === "granted") this.lateGrant(wireId);
+    if (this.isGrant(reply)) this.lateGrant(wireId);
   }
 
   /** The server has granted a wire id for which this call does not wait now. */

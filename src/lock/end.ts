@@ -2,7 +2,7 @@
  * The end of a wire id: the release of a lock, the undoing of a call that was given up, the loss of a hold. It is sent until
  * the server has answered; it may arrive any number of times, before or behind any other command of the id.
  */
-import { type Instant, instant } from "../base/clock.js";
+import type { Instant } from "../base/clock.js";
 import { quietly } from "../base/work.js";
 import type { Ended, Heir, Kind, Passed } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
@@ -17,7 +17,7 @@ export interface Successor extends Heir {
   /** The call does not want it any more, or not under this wire id. */
   readonly isGone: boolean;
   /** The release has been answered; `late`: after {@link silent}. */
-  passed(passed: Passed, late: boolean): void;
+  passed(passed: Passed, late: boolean, now: Instant): void;
   /** There is no answer in time: whether it has the lock is unknown. */
   silent(): void;
 }
@@ -35,7 +35,6 @@ const NOT_PASSED: Passed = { heard: 0, found: [], has: false };
 export class End extends Command {
   readonly #grant: Grant;
   readonly #hold: HoldRecord<Grant> | undefined;
-  readonly #begun: Instant;
   readonly #site: Site | undefined;
   /** The turn of this process is over: other processes go first. */
   readonly #makesWay: boolean;
@@ -51,8 +50,7 @@ export class End extends Command {
     super(env.runner);
     this.#grant = grant;
     this.#hold = hold;
-    this.#begun = instant(env.clock);
-    this.#site = env.sites.get(kind.siteName);
+    this.#site = env.sites.get(kind);
     const first = this.#site?.first;
     const mayPass =
       first !== undefined && kind.traits.passes === true && !grant.hadReads && !env.replicas && !env.closed;
@@ -105,14 +103,14 @@ export class End extends Command {
     return true;
   }
 
-  protected override answered(reply: unknown): void {
+  protected override answered(reply: unknown, now: Instant): void {
     const { kind } = this.#grant;
     const isPass = (reply as unknown[]).length > 2;
     const passed = isPass ? kind.readPassed(reply) : undefined;
     const { heard, found } = passed ?? kind.readEnded(reply);
-    this.#conclude(passed, heard);
+    this.#conclude(passed, heard, now);
     try {
-      this.#grant.over(found[0] ?? 0, this.#begun, this.#hold);
+      this.#grant.over(found[0] ?? 0, this.sentAt, now, this.#hold);
       this.#end({});
     } catch (error) {
       this.#end({ error });
@@ -121,7 +119,7 @@ export class End extends Command {
 
   protected override late(reply: unknown): void {
     if (this.#successor && (reply as unknown[]).length > 2) {
-      this.#successor.passed(this.#grant.kind.readPassed(reply), true);
+      this.#successor.passed(this.#grant.kind.readPassed(reply), true, this.sentAt);
     }
   }
 
@@ -144,10 +142,10 @@ export class End extends Command {
   }
 
   /** Tells the waiters of this process how the release has ended for them. */
-  #conclude(passed: Passed | undefined, heard: number): void {
+  #conclude(passed: Passed | undefined, heard: number, now: Instant): void {
     const site = this.#site;
     this.#grant.env.workDone();
-    if (this.#successor) return this.#successor.passed(passed ?? NOT_PASSED, this.#isSilent);
+    if (this.#successor) return this.#successor.passed(passed ?? NOT_PASSED, this.#isSilent, now);
     if (!site?.first) return;
     if (!this.#makesWay) return site.released();
     const ms = site.turn.makesWay(heard, site.ears);
@@ -158,10 +156,10 @@ export class End extends Command {
 
 /** Ends a wire id in the background, together with others of the lock where there are many. */
 export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord): Promise<void> {
-  const { env, key, siteName } = kind;
+  const { env, key } = kind;
   owner?.end(kind.lockKey, wireId);
   const undo = (wireIds: readonly string[]) => {
-    const call = () => kind.end(wireIds, env.sites.get(siteName)?.first?.advertise());
+    const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
     return env.runner.callUntilAnswered(
       call,
       (reply): Ended => kind.readEnded(reply),

@@ -17,8 +17,8 @@ import {
   treeOwner,
 } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/record.js";
-import { type Hold, recordOf } from "./hold.js";
-import type { HoldRecord } from "./hold-record.js";
+import type { Hold } from "./hold.js";
+import type { HoldRecord, Origin } from "./hold-record.js";
 import {
   checkRequest,
   LOCK_OPTIONS,
@@ -43,6 +43,7 @@ type Called = (...args: never[]) => unknown;
 /** One call for a hold. */
 export interface Asked extends Request {
   readonly owner: OwnerRecord | undefined;
+  readonly origin: Origin;
   /** Of a run: the innermost frame of its function. */
   readonly frame: Frame | undefined;
   /** The run or scope that the call is made in. */
@@ -78,7 +79,8 @@ export abstract class LockFace<H extends Hold = Hold> {
   async lock(options?: LockOptions): Promise<H> {
     const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"));
     const asked = this.#asked(request, this.#ownerOf(request), undefined, this.lock, true);
-    return (await this.#take(asked)) as H;
+    const hold = await this.#start(asked);
+    return hold ? this.viewOf(hold) : this.#timedOut(asked);
   }
 
   /**
@@ -91,7 +93,8 @@ export abstract class LockFace<H extends Hold = Hold> {
     if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
     const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner });
     const asked = this.#asked(request, this.#ownerOf(request), undefined, this.tryLock, false);
-    return (await this.#take(asked)) ?? null;
+    const hold = await this.#start(asked);
+    return hold ? this.viewOf(hold) : null;
   }
 
   /**
@@ -107,14 +110,15 @@ export abstract class LockFace<H extends Hold = Hold> {
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = this.openFrames(owner, scope);
     const asked = this.#asked(request, owner, frame, this.run, true);
-    const hold = (await this.#take(asked)) as H;
+    const record = (await this.#start(asked)) ?? (await this.#timedOut(asked));
+    const hold = this.viewOf(record);
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold), asked.caller) };
     } catch (error) {
       outcome = { error };
     }
-    const loss = await this.#finish(recordOf(hold), frame, owner);
+    const loss = await this.#finish(record, frame, owner);
     if ("error" in outcome) throw outcome.error;
     if (loss) throw new LockLostError(this.name, loss.reason, loss.since, outcome);
     return outcome.value;
@@ -127,7 +131,7 @@ export abstract class LockFace<H extends Hold = Hold> {
   async unlock(options?: OwnerOptions): Promise<void> {
     const owner = namedOwner(options, "unlock") ?? (this.#followsContext ? scopeOwner() : undefined);
     const open = owner?.innermost((hold): hold is HoldRecord => this.isOn(hold as HoldRecord));
-    if (open) return open.release().catch(tellCaller);
+    if (open) return open.release();
     if (owner?.isAsking((call) => this.isOn(call as OwnCall & { readonly side: Side }))) {
       throw new LockNotOwnerError(
         this.name,
@@ -238,24 +242,21 @@ export abstract class LockFace<H extends Hold = Hold> {
     const canDrop = owner === undefined && lease === undefined;
     const noted = canDrop ? this.#env.places.note(begun, called) : undefined;
     const callSite = this.#env.settings.traceHolds ? new CallSite(called, TRACED_FRAMES) : noted;
-    return { wait, lease, signal, named, owner, frame, caller: currentFrame(), begun, callSite, mustHave };
+    const origin = frame ? "run" : "bare";
+    const caller = currentFrame();
+    return { wait, lease, signal, named, owner, origin, frame, caller, begun, callSite, mustHave };
   }
 
-  async #take(asked: Asked): Promise<H | undefined> {
+  /** Resolves with undefined if the lock stayed with others. */
+  #start(asked: Asked): Promise<HoldRecord | undefined> {
     if (asked.signal?.aborted) throw asked.signal.reason;
-    if (isHeard(callChannel)) return this.#traced(asked);
-    const hold = await this.acquire(asked).catch(tellCaller);
-    if (hold) return this.viewOf(hold);
-    return asked.mustHave ? this.#timedOut(asked) : undefined;
+    const call = isHeard(callChannel) ? this.#traced(asked) : this.acquire(asked);
+    return call.catch(tellCaller);
   }
 
-  async #traced(asked: Asked): Promise<H | undefined> {
+  #traced(asked: Asked): Promise<HoldRecord | undefined> {
     const refuse = asked.mustHave ? () => this.#timedOut(asked) : undefined;
-    const call = async () => {
-      const hold = await this.acquire(asked);
-      return hold && this.viewOf(hold);
-    };
-    return traceCall(this.about(), asked, call, refuse).catch(tellCaller);
+    return traceCall(this.about(), asked, async () => this.acquire(asked), refuse);
   }
 
   async #timedOut({ wait, begun }: Asked): Promise<never> {

@@ -21,7 +21,7 @@
  * Order and number of its commands do not matter: they only raise TTLs, and END leaves a tombstone for the wire id. So a
  * grant ends here before it can end there, and no late answer revives it.
  */
-import { type Clock, elapsedSince, type Instant, instant } from "../base/clock.js";
+import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
 import { untilDeadline } from "../base/lease.js";
 import type { Item } from "../base/list.js";
@@ -68,9 +68,9 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
   declare loss?: LockLostError;
   readonly #number: number;
   #owner: OwnerRecord | undefined;
-  // The local deadline, on both clocks: it has passed when one of them says so.
-  #mono = 0;
-  #wall = 0;
+  /** The local deadline, in monotonic milliseconds. It has also passed when the wall clock says so. */
+  endsAt = 0;
+  #endsAtWall = 0;
   #end: End | undefined;
 
   constructor(kind: Kind, number: number, owner: OwnerRecord | undefined, token: bigint | undefined) {
@@ -131,7 +131,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
 
   /** As {@link remaining}, for a caller that has read the clocks. */
   remainingAt({ mono, wall }: Instant): number {
-    return Math.max(0, Math.min(this.#mono - mono, this.#wall - wall));
+    return Math.max(0, Math.min(this.endsAt - mono, this.#endsAtWall - wall));
   }
 
   /** Whether it is held now; loses it if its deadline has passed. */
@@ -140,8 +140,8 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     return this.state === "held";
   }
 
-  check(): void {
-    if (this.state !== "held" || this.remaining > 0) return;
+  check(now?: Instant): void {
+    if (this.state !== "held" || this.remainingAt(now ?? instant(this.clock)) > 0) return;
     this.lose(this.isSuspended || this.renewing > 0 ? "unreachable" : "expired");
   }
 
@@ -149,9 +149,9 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
   raise(sent: Instant, lease: number, term: number): void {
     if (term !== this.term || this.state !== "held") return;
     const ms = untilDeadline(lease, this.env.settings.drift, 0);
-    this.#mono = Math.max(this.#mono, sent.mono + ms);
-    this.#wall = Math.max(this.#wall, sent.wall + ms);
-    this.env.watchdog.watch(this);
+    this.endsAt = Math.max(this.endsAt, sent.mono + ms);
+    this.#endsAtWall = Math.max(this.#endsAtWall, sent.wall + ms);
+    if (this.holds !== NONE) this.env.watchdog.watch(this);
   }
 
   async extend(lease: number): Promise<void> {
@@ -161,8 +161,8 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     const now = instant(this.clock);
     if (ms > this.remainingAt(now)) return new Keep(this, term).start();
     this.term++;
-    this.#mono = now.mono + ms;
-    this.#wall = now.wall + ms;
+    this.endsAt = now.mono + ms;
+    this.#endsAtWall = now.wall + ms;
     this.env.watchdog.watch(this);
   }
 
@@ -183,8 +183,14 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
   }
 
   /** A hold that was counted is granted. */
-  hold(side: Side, origin: Origin, renewed: boolean, frame: Frame | undefined): HoldRecord<Grant> {
-    const hold = new HoldRecord<Grant>(this, side, origin, renewed, frame);
+  hold(
+    side: Side,
+    origin: Origin,
+    renewed: boolean,
+    frame: Frame | undefined,
+    now: Instant,
+  ): HoldRecord<Grant> {
+    const hold = new HoldRecord<Grant>(this, side, origin, renewed, frame, now);
     // A list that is pushed to has room for sixteen more.
     this.holds = this.holds.concat([hold]);
     if (origin === "bare") this.#owner?.opened(hold);
@@ -249,7 +255,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
   lose(reason: LossReason): LockLostError | undefined {
     if (this.state !== "held") return undefined;
     this.#stop("over");
-    trace('lock "%s": lost by %s, %s', this.lockName, this.wireId, reason);
+    trace?.('lock "%s": lost by %s, %s', this.lockName, this.wireId, reason);
     const loss = new LockLostError(this.lockName, reason, this.clock.wall());
     this.loss = loss;
     const lost = this.holds;
@@ -260,13 +266,13 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
   }
 
   /** END has answered the release of the last hold, `hold`, that was sent at `begun`. */
-  over(found: number, begun: Instant, hold: HoldRecord<Grant> | undefined): void {
+  over(found: number, begun: Instant, now: Instant, hold: HoldRecord<Grant> | undefined): void {
     this.state = "over";
     this.#owner?.answered(this.lockKey, this.wireId);
     if (!hold) return;
     // Its answer was lost, its tombstone lapsed, and a repetition found nothing.
-    const isLate = elapsedSince(this.clock, begun) > TOMBSTONE_TTL;
-    if (found > 0 || isLate) return this.#tellRelease(hold);
+    const isLate = elapsed(begun, now) > TOMBSTONE_TTL;
+    if (found > 0 || isLate) return this.#tellRelease(hold, now);
     const loss = new LockLostError(this.lockName, this.whyGone(found), this.clock.wall());
     this.#loseHold(hold, loss);
     throw loss;
@@ -294,9 +300,9 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     this.env.events.emit("lost", { ...this.kind.about, ownerId: this.wireId, reason, held });
   }
 
-  #tellRelease(hold: HoldRecord<Grant>): void {
-    trace('lock "%s": given back by %s', this.lockName, this.wireId);
-    if (hold.isTold) this.env.events.tellRelease(this.kind.about, hold);
+  #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
+    trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
+    if (hold.isTold) this.env.events.tellRelease(this.kind.about, hold, now.wall - hold.acquiredAt);
   }
 
   get #isEmpty(): boolean {

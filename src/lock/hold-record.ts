@@ -1,6 +1,7 @@
 /** One count of a grant: granted, then given back or lost. A `Hold` is the user's view of it. */
 import type { CallSite } from "../base/call-site.js";
-import type { Clock } from "../base/clock.js";
+import { tellCaller } from "../base/caller.js";
+import { type Clock, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
 import type { Side } from "../kinds/kind.js";
 import { type Frame, outside } from "../owner/context.js";
@@ -59,13 +60,20 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
   #outcome: Promise<void> | undefined;
   #fate: Fate | undefined;
 
-  constructor(grant: H, side: Side, origin: Origin, renewed: boolean, frame: Frame | undefined) {
+  constructor(
+    grant: H,
+    side: Side,
+    origin: Origin,
+    renewed: boolean,
+    frame: Frame | undefined,
+    now: Instant = instant(grant.clock),
+  ) {
     this.grant = grant;
     this.side = side;
     this.origin = origin;
     this.renewed = renewed;
     if (frame) this.frame = frame;
-    this.acquiredAt = grant.clock.wall();
+    this.acquiredAt = now.wall;
   }
 
   get lockKey(): string {
@@ -135,19 +143,12 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
 
   /** A second call shares the first one's outcome; after UNAVAILABLE a further call asks again. */
   release(): Promise<void> {
-    if (this.#outcome) return this.#outcome;
-    this.grant.check();
-    const released =
-      this.state === "lost"
-        ? this.#reportLoss()
-        : this.state === "ended"
-          ? this.grant.askAgain(this)
-          : this.grant.giveBack(this);
-    this.#outcome = released;
-    released.catch((error: unknown) => {
-      if (isLockError(error, "UNAVAILABLE")) this.#outcome = undefined;
+    this.#outcome ??= this.#giveBack();
+    const outcome = this.#outcome;
+    return outcome.catch((error: unknown) => {
+      if (isLockError(error, "UNAVAILABLE") && this.#outcome === outcome) this.#outcome = undefined;
+      tellCaller(error);
     });
-    return released;
   }
 
   /** The hold is on its way back. */
@@ -183,6 +184,13 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
     if (this.loss) throw this.loss;
     if (this.state === "live") return;
     throw new LockNotOwnerError(this.grant.lockName, this.#givenBack());
+  }
+
+  #giveBack(): Promise<void> {
+    const { grant } = this;
+    grant.check();
+    if (this.state === "lost") return this.#reportLoss();
+    return this.state === "ended" ? grant.askAgain(this) : grant.giveBack(this);
   }
 
   /** A close of the client was told by the hold's signal already, so its unlock resolves. */

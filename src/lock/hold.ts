@@ -91,7 +91,7 @@ export class Hold {
    * @throws UNAVAILABLE without an answer; the release goes on in the background, and a further call asks again
    */
   unlock(): Promise<void> {
-    return this.#record.release().catch(tellCaller);
+    return this.#record.release();
   }
 
   /** As {@link unlock}, with its errors. */

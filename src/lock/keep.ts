@@ -1,5 +1,4 @@
 /** The commands of a grant that goes on: they raise its TTL, note its counts, or end its write side. */
-import { type Instant, instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
 import type { Downgrading, Kind } from "../kinds/kind.js";
 import type { AnyScriptCall } from "../redis/call.js";
@@ -54,13 +53,11 @@ abstract class OfGrant extends Command {
 export class Keep extends OfGrant {
   readonly #lease: number | undefined;
   readonly #term: number;
-  readonly #sent: Instant;
 
   constructor(grant: Grant, lease?: number) {
     super(grant);
     this.#lease = lease;
     this.#term = grant.term;
-    this.#sent = instant(grant.clock);
   }
 
   protected override request(): AnyScriptCall {
@@ -72,7 +69,7 @@ export class Keep extends OfGrant {
     const [found] = reply as unknown[];
     const { grant } = this;
     if (this.#lease !== undefined && grant.isHeld && grant.has(Number(found))) {
-      grant.raise(this.#sent, this.#lease, this.#term);
+      grant.raise(this.sentAt, this.#lease, this.#term);
     }
     this.settle(Number(found));
   }

@@ -1,9 +1,6 @@
 /** One lock: each of its calls is one {@link Call}. The kind knows how each step looks on the wire. */
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
-import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
-import type { LockEvent } from "../base/events.js";
-import type { Env } from "../env.js";
 import type { Kind, Side } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
 import { Call } from "./call.js";
@@ -90,16 +87,9 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   /** @internal */
-  protected override async acquire(asked: Asked): Promise<HoldRecord | undefined> {
-    const kind = this.#kind;
-    const { env } = kind;
-    env.assertOpen(this.name);
-    const { wait, lease, signal, owner, frame, caller, begun, callSite } = asked;
-    const origin = frame ? "run" : "bare";
-    const call = new Call({ kind, wait, lease, signal, owner, frame, caller, begun, callSite, origin });
-    const hold = await call.start();
-    if (hold) follow(env, kind.about, hold);
-    return hold;
+  protected override acquire(asked: Asked): Promise<HoldRecord | undefined> {
+    this.#kind.env.assertOpen(this.name);
+    return new Call(this.#kind, asked).start();
   }
 
   /** @internal */
@@ -166,29 +156,6 @@ function readState(reply: unknown): State {
 function checkKind(kind: Partial<Kind> | undefined): void {
   if (kind?.env?.live) return;
   throw new TypeError("locks are made by a LockClient: client.getLock(name) and its like, not by new");
-}
-
-/**
- * From now on, subscribers of the channel hear of the end of the hold, and listeners of `longHold` if it lasts long.
- */
-export function follow(env: Env, about: LockEvent, hold: HoldRecord): void {
-  env.longHolds?.watch(hold, about);
-  if (isHeard(holdChannel)) publish(env.clientId, about, hold);
-}
-
-function publish(clientId: string, { lockName, kind }: LockEvent, hold: HoldRecord): void {
-  const context: HoldContext = { clientId, lockName, kind, ownerId: hold.grant.ownerId };
-  holdChannel.start.publish(context);
-  holdChannel.end.publish(context);
-  hold.whenEnded(() => {
-    context.outcome = hold.loss ? "lost" : "released";
-    if (hold.loss) {
-      context.error = hold.loss;
-      holdChannel.error.publish(context);
-    }
-    holdChannel.asyncStart.publish(context);
-    holdChannel.asyncEnd.publish(context);
-  });
 }
 
 /**

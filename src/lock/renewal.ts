@@ -10,17 +10,14 @@ const NOTHING: readonly Renewal<Grant>[] = [];
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** A command that granted or renewed was sent at `sent`: the next renewal is due a third of the lease later. */
-export function renewAfter(grant: Grant, sent: Instant): void {
-  const { clock, settings } = grant.env;
-  grant.renewAt = onMono(sent, instant(clock)) + renewalInterval(settings.watchdogTimeout);
+export function renewAfter(grant: Grant, sent: Instant, now: Instant): void {
+  grant.renewAt = onMono(sent, now) + renewalInterval(grant.env.settings.watchdogTimeout);
 }
 
 export const renewal: RenewalRules<Grant> = {
   nextDue(grant) {
     if (grant.state !== "held") return NEVER;
-    const now = instant(grant.clock);
-    const ends = now.mono + grant.remainingAt(now);
-    return grant.isRenewed ? Math.min(ends, grant.renewAt) : ends;
+    return grant.isRenewed ? Math.min(grant.endsAt, grant.renewAt) : grant.endsAt;
   },
 
   due(grant, now) {
@@ -50,7 +47,7 @@ export const renewal: RenewalRules<Grant> = {
     if (grant.state !== "held") return;
     if (!grant.has(found)) return void grant.lose(grant.whyGone(found));
     grant.isSuspended = false;
-    renewAfter(grant, sent);
+    renewAfter(grant, sent, instant(grant.clock));
     raise(renewed, sent);
     const { events } = grant.env;
     if (events.heard("renewed")) events.emit("renewed", { ...grant.kind.about, ownerId: grant.wireId });
@@ -58,7 +55,7 @@ export const renewal: RenewalRules<Grant> = {
   },
 
   notRenewed({ watched: grant }, cause) {
-    trace("a renewal got no answer");
+    trace?.("a renewal got no answer");
     grant.renewing--;
     if (!grant.isHeld) return;
     const { clock, events, settings, watchdog } = grant.env;

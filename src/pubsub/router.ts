@@ -206,7 +206,7 @@ export class Router {
     const known = new Set(cluster.nodes("master").map(addressOf));
     for (const [node, subscriber] of this.#subscribers) {
       if (known.has(node)) continue;
-      trace("a node left the cluster");
+      trace?.("a node left the cluster");
       subscriber.close();
       this.#subscribers.delete(node);
     }

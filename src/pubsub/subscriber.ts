@@ -64,7 +64,7 @@ export class Subscriber {
     this.#connection = source.duplicate({ ...OVERRIDES, enableReadyCheck });
     followCredentials(this.#connection.options, source.options);
     stayConnected(this.#connection);
-    hearErrors(this.#connection, (error) => trace("subscriber: %s", error.name));
+    hearErrors(this.#connection, (error) => trace?.("subscriber: %s", error.name));
     this.#connection.on(sharded ? "smessage" : "message", (channel: string) => events.hint(channel));
     this.#connection.on("close", () => this.#lost());
     this.#connection.on("moved", () => this.#moved());
@@ -140,7 +140,7 @@ export class Subscriber {
   #failed(channel: string, error: unknown): void {
     if (this.#closed || !this.#channels.has(channel)) return;
     const message = error instanceof Error ? error.message : "";
-    trace("subscribe: %s", message);
+    trace?.("subscribe: %s", message);
     if (/NOPERM|has no permissions|unknown command/i.test(message)) {
       this.#channels.delete(channel);
       this.#events.refused(channel, error);

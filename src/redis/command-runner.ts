@@ -225,7 +225,7 @@ export class CommandRunner implements CommandHost {
    */
   begin(command: Command, within: number = this.commandTimeout, giveUpAfter?: number): void {
     command.open(giveUpAfter);
-    if (within === this.limit.ms) this.limit.start(command);
+    if (within === this.limit.ms) this.limit.start(command, command.sentAt.mono);
     else {
       this.#timed.add(command);
       command.cancel = this.clock.after(within, () => command.expire());

@@ -4,7 +4,7 @@
  *
  * Each answer belongs to its own sending: what comes after the command has ended is late, whatever has begun since.
  */
-import type { Clock } from "../base/clock.js";
+import { type Clock, type Instant, instant } from "../base/clock.js";
 import {
   ClientClosedError,
   isLockError,
@@ -69,6 +69,8 @@ export abstract class Command implements AnyCommand {
   declare list: object | undefined;
   declare endsAt: number;
   declare cancel: (() => void) | undefined;
+  /** When it was begun: what the server grants to it counts from then. */
+  declare sentAt: Instant;
   readonly #host: CommandHost;
   /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
   #round = 0;
@@ -91,8 +93,8 @@ export abstract class Command implements AnyCommand {
   /** What is sent; asked anew for each sending. */
   protected abstract request(): AnyScriptCall | PlainCommand;
 
-  /** The server has answered. What this throws the command fails with. */
-  protected abstract answered(reply: unknown): void;
+  /** The server has answered, just `now`. What this throws the command fails with. */
+  protected abstract answered(reply: unknown, now: Instant): void;
 
   /** The server has refused for good, the time is up without an answer (UNAVAILABLE), or the client is closed. */
   protected abstract failed(error: unknown): void;
@@ -129,9 +131,10 @@ export abstract class Command implements AnyCommand {
   /** Begins; {@link CommandHost.begin} then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
   open(giveUpAfter?: number): void {
     this.#isOpen = true;
+    this.sentAt = instant(this.#host.clock);
     this.#round++;
     this.#failures = undefined;
-    if (giveUpAfter !== undefined) this.#givenUpAt = this.#host.clock.mono() + giveUpAfter;
+    if (giveUpAfter !== undefined) this.#givenUpAt = this.sentAt.mono + giveUpAfter;
   }
 
   /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */
@@ -208,14 +211,15 @@ export abstract class Command implements AnyCommand {
   }
 
   #succeeded(round: number, health: ServerHealth, tag: string | undefined, reply: unknown): void {
-    health.answered();
+    const now = instant(this.#host.clock);
+    health.answered(now.mono);
     if (!this.#isOpen || round !== this.#round) {
       this.#host.backlog.abandoned.delete(this);
       return this.late(reply, tag);
     }
     this.stop();
     try {
-      this.answered(reply);
+      this.answered(reply, now);
     } catch (error) {
       // A proxy, or a server that is not Redis, may answer anything.
       const strange = new Error("the reply is none that this script gives");

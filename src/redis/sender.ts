@@ -33,8 +33,10 @@ export class Sender {
   readonly #connection: Connection;
   readonly #database: Database;
   #legacy: boolean;
-  /** The socket that commands of this tick were written to, and how many of them were corked. */
-  #tick: { readonly stream: Stream; corked: number } | undefined;
+  /** The socket that commands of this tick are written to. */
+  #stream: Stream | undefined;
+  /** How many commands of this tick went behind the first. */
+  #behind = 0;
   /** How many scripts were sent. */
   sent = 0;
   /**
@@ -93,7 +95,7 @@ export class Sender {
    */
   gather(): void {
     const { stream } = this.#connection;
-    if (stream && stream !== this.#tick?.stream) this.#beginTick(stream);
+    if (stream) this.#use(stream);
   }
 
   /** The arguments of an EVAL of this script. */
@@ -157,20 +159,28 @@ export class Sender {
   #cork(): void {
     const { stream } = this.#connection;
     if (!stream) return;
-    const tick = this.#tick;
-    if (stream !== tick?.stream) return this.#beginTick(stream);
-    if (tick.corked++ % COMMANDS_PER_WRITE > 0) return;
-    if (tick.corked > 1) stream.uncork();
+    if (this.#use(stream)) return;
+    if (this.#behind++ % COMMANDS_PER_WRITE > 0) return;
+    if (this.#behind > 1) stream.uncork();
     stream.cork();
   }
 
-  /** A connection may get a new socket within a tick, so each socket is uncorked by its own callback. */
-  #beginTick(stream: Stream): void {
-    const tick = { stream, corked: 0 };
-    this.#tick = tick;
-    nextTick(() => {
-      if (this.#tick === tick) this.#tick = undefined;
-      if (tick.corked > 0) stream.uncork();
-    });
+  /** Whether the socket is used for the first time in this tick. A connection may get a new one within a tick. */
+  #use(stream: Stream): boolean {
+    if (stream === this.#stream) return false;
+    if (this.#stream) this.#flush();
+    else nextTick(this.#endTick);
+    this.#stream = stream;
+    return true;
+  }
+
+  readonly #endTick = (): void => {
+    this.#flush();
+    this.#stream = undefined;
+  };
+
+  #flush(): void {
+    if (this.#behind > 0) this.#stream?.uncork();
+    this.#behind = 0;
   }
 }

@@ -54,12 +54,12 @@ export class ServerHealth {
     if (this.#unanswered++ === 0 && !this.#gaveUp) this.#silentSince = this.#clock.mono();
   }
 
-  /** The server has given an answer that can be used. */
-  answered(): void {
+  /** The server has given an answer that can be used; `now` in monotonic milliseconds. */
+  answered(now: number = this.#clock.mono()): void {
     this.answers++;
     this.#gaveUp = false;
     this.refusal = undefined;
-    this.#silentSince = this.#clock.mono();
+    this.#silentSince = now;
     if (this.#onAnswer.size === 0) return;
     const callbacks = [...this.#onAnswer];
     this.#onAnswer.clear();

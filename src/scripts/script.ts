@@ -151,14 +151,18 @@ function encodeGroup(encoded: EvalArguments, script: AnyScript, values: Argument
   const { group } = script.layout;
   const first = group[0]?.name ?? "";
   const { length } = arrayOf(script, first, values[first]);
-  const columns = group.map((argument) => {
-    const column = arrayOf(script, argument.name, values[argument.name]);
-    if (column.length === length) return { argument, column };
-    const lengths = `'${argument.name}' has ${column.length} values, but '${first}' has ${length}`;
-    throw new RangeError(`${script.name}: ${lengths}`);
-  });
+  for (const { name } of group) {
+    const column = arrayOf(script, name, values[name]);
+    if (column.length === length) continue;
+    throw new RangeError(
+      `${script.name}: '${name}' has ${column.length} values, but '${first}' has ${length}`,
+    );
+  }
   for (let row = 0; row < length; row++) {
-    for (const { argument, column } of columns) encoded.push(encodeArgument(script, argument, column[row]));
+    for (const argument of group) {
+      const column = values[argument.name] as readonly unknown[];
+      encoded.push(encodeArgument(script, argument, column[row]));
+    }
   }
 }
 

@@ -121,7 +121,11 @@ export class Request<G> extends Waiter<G> {
     this.tries();
     this.#epoch = this.env.runner.connectionEpoch;
     this.#want.begin?.();
-    this.sendTry(this.#want.id, (reply) => this.#want.read(reply).granted);
+    this.sendTry(this.#want.id);
+  }
+
+  protected override isGrant(reply: unknown): boolean {
+    return this.#want.read(reply).granted;
   }
 
   protected override request(): AnyScriptCall {

@@ -29,8 +29,9 @@ export class Sites {
     this.kept = new SharedTimeout(env.clock, KEPT, outside);
   }
 
-  get(name: string): Site | undefined {
-    return this.#sites.get(name);
+  /** The site of those that want this. Its name is not made while nobody waits for anything. */
+  get(wanted: { readonly siteName: string }): Site | undefined {
+    return this.#sites.size > 0 ? this.#sites.get(wanted.siteName) : undefined;
   }
 
   /** The site where this call stands in line. */
@@ -46,7 +47,7 @@ export class Sites {
 
   /** The call stands in line behind those that wait for the same already, or tries. */
   enter(waiter: Waiter): void {
-    const site = waiter.wait > 0 && !waiter.place ? this.#sites.get(waiter.siteName) : undefined;
+    const site = waiter.wait > 0 && !waiter.place ? this.get(waiter) : undefined;
     if (site?.first) site.join(waiter);
     else waiter.tryNow();
   }

@@ -20,6 +20,7 @@
  */
 
 import { onAbort } from "../base/abort-hub.js";
+import { instant } from "../base/clock.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
 import type { LockEvent } from "../base/events.js";
 import { quietly } from "../base/work.js";
@@ -204,19 +205,31 @@ export abstract class Waiter<G = unknown> extends Command {
     this.site?.tries(this);
   }
 
-  /** Sends the try; `id`: what a grant is given back by, `isGrant`: whether a reply is one. */
-  protected sendTry(id: string, isGrant: (reply: unknown) => boolean): void {
+  /** Whether a reply to a try is a grant; for those whose tries replicas acknowledge. */
+  protected isGrant(_reply: unknown): boolean {
+    return false;
+  }
+
+  /** Sends the try; `id`: what a grant is given back by. */
+  protected sendTry(id: string): void {
     const { runner, replicas } = this.env;
     if (!replicas) return runner.begin(this, this.within);
+    this.sentAt = instant(this.env.clock);
     const sent = ++this.#sends;
     const isStale = () => this.state !== "trying" || this.#sends !== sent;
     const call = { ...(this.request() as AnyScriptCall), within: this.within };
     replicas
-      .call(this.key, call, (reply) => reply, isGrant, id)
+      .call(
+        this.key,
+        call,
+        (reply) => reply,
+        (reply) => this.isGrant(reply),
+        id,
+      )
       .then(
         (reply) => {
           if (isStale()) this.late(reply, id);
-          else this.answered(reply);
+          else this.answered(reply, instant(this.env.clock));
         },
         (error: unknown) => {
           if (!isStale()) this.#failedAtReplicas(error);

@@ -1,0 +1,28 @@
+/** Tells how a hold lives to those who listen for it. */
+import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
+import type { LockEvent } from "../base/events.js";
+import type { Env } from "../env.js";
+import type { HoldRecord } from "./hold-record.js";
+
+/**
+ * From now on, subscribers of the channel hear of the end of the hold, and listeners of `longHold` if it lasts long.
+ */
+export function follow(env: Env, about: LockEvent, hold: HoldRecord): void {
+  env.longHolds?.watch(hold, about);
+  if (isHeard(holdChannel)) publish(env.clientId, about, hold);
+}
+
+function publish(clientId: string, { lockName, kind }: LockEvent, hold: HoldRecord): void {
+  const context: HoldContext = { clientId, lockName, kind, ownerId: hold.grant.ownerId };
+  holdChannel.start.publish(context);
+  holdChannel.end.publish(context);
+  hold.whenEnded(() => {
+    context.outcome = hold.loss ? "lost" : "released";
+    if (hold.loss) {
+      context.error = hold.loss;
+      holdChannel.error.publish(context);
+    }
+    holdChannel.asyncStart.publish(context);
+    holdChannel.asyncEnd.publish(context);
+  });
+}
