@@ -9,7 +9,7 @@ import { Inspector } from "./inspection/inspector.js";
 import { whoHolds } from "./inspection/who-holds.js";
 import { makeRenewers } from "./kinds/renewers.js";
 import { LongHolds } from "./lock/long-holds.js";
-import { renewal } from "./lock/renewal.js";
+import { renewal, renewNow } from "./lock/renewal.js";
 import { outside } from "./owner/context.js";
 import { lookOut } from "./presence/lookout.js";
 import { Presence } from "./presence/presence.js";
@@ -75,7 +75,10 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
   env.sites = new Sites(env, outside);
   env.live = new LiveSet(stir);
   env.watchdog = new Watchdog(watchdog, renewal);
-  runner.onReady(() => env.sites.hintAll());
+  runner.onReady(() => {
+    env.sites.hintAll();
+    renewNow(env.live.all());
+  });
   const permits = new KeptPermits(env, watchdog);
   const look = lookOf(env, permits);
   const inspector = new Inspector({

@@ -99,7 +99,7 @@ const LOST_CURE = "another may have worked at the same time, so check the work o
 export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
   /** Why it was lost, as far as that is known. */
   readonly reason: LossReason;
-  /** When the hold was lost, in epoch milliseconds. */
+  /** From when on others may have had the lock, in epoch milliseconds: its deadline, or when it was last known to be held. */
   readonly since: number;
   /** What the function of a `run` returned. */
   readonly result?: unknown;

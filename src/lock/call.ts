@@ -249,16 +249,16 @@ export class Call extends Claim implements OwnCall {
       return this.step();
     }
     const grant = this.granted(token);
-    if (grant.remainingAt(now) === 0) return this.#tooLate();
+    if (grant.remainingAt(now) === 0) return this.#tooLate(grant.endedAt(now));
     grant.count(kind.side);
     this.#accept(grant, now);
   }
 
-  /** The grant came after its deadline. */
-  #tooLate(): void {
+  /** The grant came after its deadline, in epoch milliseconds. */
+  #tooLate(deadline: number): void {
     this.unsure();
     if (this.hasWaited && this.wait > 0) return this.#anew();
-    this.end(new LockLostError(this.lockName, "expired", this.env.clock.wall()));
+    this.end(new LockLostError(this.lockName, "expired", deadline));
   }
 
   /** Its wire id is over: it goes on under a fresh one. */
@@ -283,7 +283,7 @@ export class Call extends Claim implements OwnCall {
 
   #nested(grant: Grant, found: number, now: Instant): void {
     this.#into = undefined;
-    if (grant.isHeld && !grant.has(found)) grant.lose(grant.whyGone(found));
+    if (grant.isHeld && !grant.has(found)) grant.gone(found);
     grant.raise(this.sentAt, this.lease, this.#term);
     if (grant.isHeld) return this.#accept(grant, now);
     grant.uncount(this.kind.side);

@@ -71,6 +71,8 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
   /** The local deadline, in monotonic milliseconds. It has also passed when the wall clock says so. */
   endsAt = 0;
   #endsAtWall = 0;
+  /** Epoch milliseconds at which it was last known to be held: when what the server has answered was sent. */
+  #knownAt = 0;
   #end: End | undefined;
 
   constructor(kind: Kind, number: number, owner: OwnerRecord | undefined, token: bigint | undefined) {
@@ -131,7 +133,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
 
   /** As {@link remaining}, for a caller that has read the clocks. */
   remainingAt({ mono, wall }: Instant): number {
-    return Math.max(0, Math.min(this.endsAt - mono, this.#endsAtWall - wall));
+    return Math.max(0, this.#left(mono, wall));
   }
 
   /** Whether it is held now; loses it if its deadline has passed. */
@@ -140,15 +142,27 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     return this.state === "held";
   }
 
-  check(now?: Instant): void {
-    if (this.state !== "held" || this.remainingAt(now ?? instant(this.clock)) > 0) return;
-    this.lose(this.isSuspended || this.renewing > 0 ? "unreachable" : "expired");
+  check(): void {
+    if (this.state !== "held") return;
+    const now = instant(this.clock);
+    if (this.remainingAt(now) > 0) return;
+    this.lose(this.isSuspended || this.renewing > 0 ? "unreachable" : "expired", this.endedAt(now));
+  }
+
+  /** The local deadline in epoch milliseconds, of one that has passed `now`. */
+  endedAt({ mono, wall }: Instant): number {
+    return wall + this.#left(mono, wall);
+  }
+
+  #left(mono: number, wall: number): number {
+    return Math.min(this.endsAt - mono, this.#endsAtWall - wall);
   }
 
   /** The server has granted `lease` milliseconds from when a command was sent, in this `term`. */
   raise(sent: Instant, lease: number, term: number): void {
     if (term !== this.term || this.state !== "held") return;
     const ms = untilDeadline(lease, this.env.settings.drift, 0);
+    this.#knownAt = Math.max(this.#knownAt, sent.wall);
     this.endsAt = Math.max(this.endsAt, sent.mono + ms);
     this.#endsAtWall = Math.max(this.#endsAtWall, sent.wall + ms);
     if (this.holds !== NONE) this.env.watchdog.watch(this);
@@ -191,6 +205,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     now: Instant,
   ): HoldRecord<Grant> {
     const hold = new HoldRecord<Grant>(this, side, origin, renewed, frame, now);
+    if (this.holds === NONE) this.#knownAt = hold.acquiredAt;
     // A list that is pushed to has room for sixteen more.
     this.holds = this.holds.concat([hold]);
     if (origin === "bare") this.#owner?.opened(hold);
@@ -240,10 +255,9 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     return (found & WRITES) !== 0 || this.writes === 0 || this.kind.side === "only";
   }
 
-  /** Why it is gone, as far as that is known. */
-  whyGone(found: number): LossReason {
-    if (this.forcedBy > 0) return "forced";
-    return found === TAKEN ? "taken" : "expired";
+  /** The server does not have it any more. */
+  gone(found: number): LockLostError | undefined {
+    return this.lose(this.#whyGone(found), this.#goneSince);
   }
 
   /** What END answers to those who gave back earlier than the last. */
@@ -251,12 +265,15 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     return this.#end?.again();
   }
 
-  /** All its holds are lost, at once and for good. What the server still has of it is ended in the background. */
-  lose(reason: LossReason): LockLostError | undefined {
+  /**
+   * All its holds are lost, at once and for good; `since`: epoch milliseconds. What the server still has of it is ended in the
+   * background.
+   */
+  lose(reason: LossReason, since: number = this.clock.wall()): LockLostError | undefined {
     if (this.state !== "held") return undefined;
     this.#stop("over");
     trace?.('lock "%s": lost by %s, %s', this.lockName, this.wireId, reason);
-    const loss = new LockLostError(this.lockName, reason, this.clock.wall());
+    const loss = new LockLostError(this.lockName, reason, since);
     this.loss = loss;
     const lost = this.holds;
     this.holds = NONE;
@@ -273,7 +290,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     // Its answer was lost, its tombstone lapsed, and a repetition found nothing.
     const isLate = elapsed(begun, now) > TOMBSTONE_TTL;
     if (found > 0 || isLate) return this.#tellRelease(hold, now);
-    const loss = new LockLostError(this.lockName, this.whyGone(found), this.clock.wall());
+    const loss = new LockLostError(this.lockName, this.#whyGone(found), this.#goneSince);
     this.#loseHold(hold, loss);
     throw loss;
   }
@@ -293,16 +310,26 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
   }
 
   #loseHold(hold: HoldRecord<Grant>, loss: LockLostError): void {
-    const { heldFor: held } = hold;
     hold.lose(loss);
     if (!hold.isTold) return;
-    const { reason } = loss;
+    const { reason, since } = loss;
+    const held = Math.max(0, since - hold.acquiredAt);
     this.env.events.emit("lost", { ...this.kind.about, ownerId: this.wireId, reason, held });
   }
 
   #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
     trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
     if (hold.isTold) this.env.events.tellRelease(this.kind.about, hold, now.wall - hold.acquiredAt);
+  }
+
+  /** Why it is gone, as far as that is known. */
+  #whyGone(found: number): LossReason {
+    if (this.forcedBy > 0) return "forced";
+    return found === TAKEN ? "taken" : "expired";
+  }
+
+  get #goneSince(): number {
+    return this.forcedBy > 0 ? this.clock.wall() : this.#knownAt;
   }
 
   get #isEmpty(): boolean {

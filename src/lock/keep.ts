@@ -36,7 +36,7 @@ abstract class OfGrant extends Command {
     if (grant.has(found)) {
       if (grant.state === "held" || grant.state === "ending") return this.#resolve();
     } else if (grant.state === "held") {
-      return this.#reject(grant.lose(grant.whyGone(found)));
+      return this.#reject(grant.gone(found));
     }
     // Its own END was executed first: that one's answer counts.
     const { ended, loss } = grant;

@@ -14,6 +14,15 @@ export function renewAfter(grant: Grant, sent: Instant, now: Instant): void {
   grant.renewAt = onMono(sent, now) + renewalInterval(grant.env.settings.watchdogTimeout);
 }
 
+/** The connection is back: by a renewal each grant learns whether the server still has it. */
+export function renewNow(grants: readonly Grant[]): void {
+  for (const grant of grants) {
+    if (!grant.isRenewed || grant.renewAt === NEVER) continue;
+    grant.renewAt = grant.clock.mono();
+    grant.env.watchdog.watch(grant);
+  }
+}
+
 export const renewal: RenewalRules<Grant> = {
   nextDue(grant) {
     if (grant.state !== "held") return NEVER;
@@ -45,7 +54,7 @@ export const renewal: RenewalRules<Grant> = {
     grant.check();
     grant.renewing--;
     if (grant.state !== "held") return;
-    if (!grant.has(found)) return void grant.lose(grant.whyGone(found));
+    if (!grant.has(found)) return void grant.gone(found);
     grant.isSuspended = false;
     renewAfter(grant, sent, instant(grant.clock));
     raise(renewed, sent);

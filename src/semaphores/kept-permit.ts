@@ -1,5 +1,5 @@
 /** One permit that was taken without a lease: when it is renewed, and when it is lost. */
-import { elapsedSince, type Instant, instant, onMono } from "../base/clock.js";
+import { elapsed, elapsedSince, type Instant, instant, onMono } from "../base/clock.js";
 import type { LossReason } from "../base/errors.js";
 import { renewalInterval, retryInterval, untilDeadline } from "../base/lease.js";
 import type { Item } from "../base/list.js";
@@ -125,7 +125,7 @@ export class KeptPermit implements TimerEntry, Live {
     work.then(
       (word) => {
         this.#updates--;
-        if (word !== 1) this.lose("expired");
+        if (word !== 1) this.#gone();
         else if (!this.#over) this.#options.permits.drop(this);
       },
       () => {
@@ -149,7 +149,7 @@ export class KeptPermit implements TimerEntry, Live {
     // After its deadline the permit is lost, whatever the server says. After a stall of this process replies are
     // handled before timers, so the deadline is checked here.
     if (this.#over || this.#expired()) return;
-    if (word !== 1) return this.lose("expired");
+    if (word !== 1) return this.#gone();
     this.#suspended = false;
     this.#sent = sent;
     this.#lease = this.#env.settings.watchdogTimeout;
@@ -179,13 +179,18 @@ export class KeptPermit implements TimerEntry, Live {
     this.watch();
   }
 
-  /** Ends the permit as lost, and gives it back if the server still has it. */
-  lose(reason: LossReason): void {
+  /** Ends the permit as lost after `held` milliseconds, and gives it back if the server still has it. */
+  lose(reason: LossReason, held: number = this.held): void {
     if (this.#over) return;
     this.isLost = true;
     this.#options.permits.drop(this, reason);
-    this.number.emit("lost", { reason, held: this.held, permitId: this.id });
+    this.number.emit("lost", { reason, held, permitId: this.id });
     this.#env.settle(this.#options.giveBack());
+  }
+
+  /** The server does not have it any more: it was last known to be held when what it has answered was sent. */
+  #gone(): void {
+    this.lose("expired", elapsed(this.#since, this.#sent));
   }
 
   #endRenewal(): void {
@@ -196,7 +201,8 @@ export class KeptPermit implements TimerEntry, Live {
   #expired(): boolean {
     if (this.#over || this.remaining > 0) return false;
     const isAwaited = this.#suspended || this.#renewing || this.#updates > 0;
-    this.lose(isAwaited ? "unreachable" : "expired");
+    const term = untilDeadline(this.#lease, this.#env.settings.drift, 0);
+    this.lose(isAwaited ? "unreachable" : "expired", elapsed(this.#since, this.#sent) + term);
     return true;
   }
 

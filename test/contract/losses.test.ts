@@ -84,15 +84,35 @@ for (const [title, reason, act] of WAYS) {
 
 row.real(
   "the unlock that finds the lock gone rejects LOCK_LOST, with the time and the reason [§6 codes] [§2 loss-noticed]",
-  async ({ lock, view }) => {
+  async ({ lock, view, pass }) => {
     const hold = await lock.lock();
+    await pass(50);
     await view.wipe();
     const error = (await failure(hold.unlock())) as LockLostError;
     expect(error).toBeInstanceOf(LockLostError);
     expect(error).toMatchObject({ code: "LOCK_LOST", reason: "expired", name: "LockLostError" });
-    expect(typeof error.since).toBe("number");
+    // Nothing is known of it since the grant.
+    expect(error.since).toBe(hold.acquiredAt);
     expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     expect(error.result).toBeUndefined();
+  },
+);
+
+row.real(
+  "a hold is lost at its deadline, however late that is noticed [§2 loss-noticed] [§6 reasons] [B271]",
+  async ({ client, lock, pass }) => {
+    const told: number[] = [];
+    client.on("lost", ({ held, kind }) => kind !== "multi" && told.push(held));
+    const hold = await lock.lock({ lease: 300 });
+    // The event loop of a real process stands still until long after.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+    await pass(700);
+    const { since } = (await failure(hold.unlock())) as LockLostError;
+    for (const held of [since - hold.acquiredAt, ...told]) {
+      expect(held).toBeGreaterThan(200);
+      expect(held).toBeLessThanOrEqual(300);
+    }
+    expect(told.length).toBeGreaterThan(0);
   },
 );
 

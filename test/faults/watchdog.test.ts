@@ -48,6 +48,23 @@ describe.concurrent("the watchdog", () => {
     expect(bed.troubles).toEqual([]);
   });
 
+  test("tells what a restart without data took as soon as the connection is back [F22] [B272]", async () => {
+    await using own = await Stage.start(["standalone"]);
+    // The next renewal by time is twenty minutes away.
+    await using bed = await own.bed({ client: { watchdogTimeout: 3_600_000 } });
+    const first = await bed.lock.lock();
+    await own.server.restart();
+    const second = await bed.lock.lock();
+    await until("the first one is told", () => first.signal.aborted);
+    expect(first.signal.reason).toMatchObject({
+      code: "LOCK_LOST",
+      reason: expect.stringMatching(/expired|taken/),
+    });
+    expect(second.isHeld).toBe(true);
+    await second.unlock();
+    await expectNothingLeft(bed, 20_000);
+  });
+
   test("never renews after an unlock: 20 unlocks around the moment of the renewal [F20]", async () => {
     await using bed = await stage.bed({ client: { watchdogTimeout: STEADY } });
     const log: [verb: string, key: string][] = [];
