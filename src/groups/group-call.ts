@@ -109,10 +109,10 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
     return this.#toldId;
   }
 
-  override start(): Promise<HoldRecord<GroupGrant> | undefined> {
+  override start(soon?: () => void): Promise<HoldRecord<GroupGrant> | undefined> {
     // The close of any member's client ends it.
     for (const { sites } of this.members.envs) sites.calls.add(this);
-    return super.start();
+    return super.start(soon);
   }
 
   override announce(): void {

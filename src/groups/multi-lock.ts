@@ -134,7 +134,7 @@ export class MultiLock extends LockFace<MultiHold> {
   protected override async acquire(asked: Asked): Promise<HoldRecord | undefined> {
     this.#members.assertOpen();
     const frames = asked.frame ? this.#framesOf(asked.frame) : new Map<Member, Frame>();
-    return this.callOf(asked, frames).start();
+    return this.callOf(asked, frames).start(asked.soon);
   }
 
   /** @internal */

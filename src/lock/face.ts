@@ -54,6 +54,9 @@ export interface Asked extends Request {
   readonly callSite: CallSite | undefined;
   /** A call that is not granted in time rejects, and tells who holds the lock. */
   readonly mustHave: boolean;
+  /** Asks who that is: a moment before the wait is over, so that the error is not late for the answer. */
+  soon?: (() => void) | undefined;
+  holder?: Promise<string | undefined>;
 }
 
 /** A lock object keeps nothing of a call, so one object serves any number of tasks. */
@@ -244,7 +247,26 @@ export abstract class LockFace<H extends Hold = Hold> {
     const callSite = this.#env.settings.traceHolds ? new CallSite(called, TRACED_FRAMES) : noted;
     const origin = frame ? "run" : "bare";
     const caller = currentFrame();
-    return { wait, lease, signal, named, owner, origin, frame, caller, begun, callSite, mustHave };
+    const asked: Asked = {
+      wait,
+      lease,
+      signal,
+      named,
+      owner,
+      origin,
+      frame,
+      caller,
+      begun,
+      callSite,
+      mustHave,
+      soon: undefined,
+    };
+    if (mustHave && wait !== Number.POSITIVE_INFINITY) {
+      asked.soon = () => {
+        asked.holder = this.holder();
+      };
+    }
+    return asked;
   }
 
   /** Resolves with undefined if the lock stayed with others. */
@@ -259,10 +281,10 @@ export abstract class LockFace<H extends Hold = Hold> {
     return traceCall(this.about(), asked, async () => this.acquire(asked), refuse);
   }
 
-  async #timedOut({ wait, begun }: Asked): Promise<never> {
+  async #timedOut({ begun, holder: asked }: Asked): Promise<never> {
     const waited = this.#env.clock.mono() - begun;
-    // A call that does not wait pays for one command only, so the holder is not looked up.
-    const holder = wait === 0 ? undefined : await this.holder();
+    // A call that does not wait pays for one command only, so nobody is asked.
+    const holder = await Promise.race([asked, undefined]);
     throw new LockTimeoutError(this.name, waited, { holder });
   }
 

@@ -37,6 +37,9 @@ export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";
 /** The reason of a call whose `wait` is over. */
 export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
+/** Milliseconds before the end of a wait at which it is told to come. */
+const SOON = 250;
+
 /** Milliseconds for which a try may be on its way when the call's time is up, and the answer before it still counts. */
 const FRESH = 250;
 
@@ -155,15 +158,25 @@ export abstract class Waiter<G = unknown> extends Command {
     // Most calls are known by nobody else.
   }
 
-  /** Resolves with what it is granted; undefined if it is refused and does not wait, or its time is up. */
-  start(): Promise<G | undefined> {
+  /**
+   * Resolves with what it is granted; undefined if it is refused and does not wait, or its time is up. `soon`: called a moment
+   * before that.
+   */
+  start(soon?: () => void): Promise<G | undefined> {
     return new Promise<G | undefined>((resolve, reject) => {
       this.#resolve = resolve as (value: unknown) => void;
       this.#reject = reject;
       this.env.sites.calls.add(this);
       const { wait, signal } = this;
       if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
-        this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
+        const { clock } = this.env;
+        const untilSoon = soon ? Math.max(wait / 2, wait - SOON) : wait;
+        const isUp = () => this.end(TIME_IS_UP);
+        const isSoon = () => {
+          soon?.();
+          this.stopLater(clock.after(wait - untilSoon, isUp));
+        };
+        this.stopLater(clock.after(untilSoon, soon ? isSoon : isUp));
       }
       if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
       this.step();

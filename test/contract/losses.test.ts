@@ -101,7 +101,7 @@ row.real(
 row.real(
   "a hold is lost at its deadline, however late that is noticed [§2 loss-noticed] [§6 reasons] [B271]",
   async ({ client, lock, pass }) => {
-    const told: number[] = [];
+    const told: (number | undefined)[] = [];
     client.on("lost", ({ held, kind }) => kind !== "multi" && told.push(held));
     const hold = await lock.lock({ lease: 300 });
     // The event loop of a real process stands still until long after.

@@ -67,6 +67,23 @@ row(
   },
 );
 
+row(
+  "WAIT_TIMEOUT does not wait for the name of the holder [§8 wait-timeout-holder] [§2 wait-timeout]",
+  { kinds: SINGLE, client: PATIENT },
+  async ({ lock, rival, a, pass }) => {
+    const theirs = await rival.lock();
+    for (const wait of [2_500, 100]) {
+      const call = watch(lock.lock({ wait }));
+      await pass(wait / 3);
+      a.keep("replies");
+      await pass(wait - wait / 3);
+      expect(call.outcome).toBe("WAIT_TIMEOUT");
+      await a.letGo();
+    }
+    await theirs.unlock();
+  },
+);
+
 row.real(
   "a wait that is over leaves nothing: the next one gets the lock at once [§2 nothing-left] [§2 wait-timeout]",
   async ({ lock, rival, view, pass }) => {
