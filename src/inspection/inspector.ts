@@ -1,6 +1,6 @@
 /** Looks at locks without taking part: at one by its name, or at all that are held. */
 import { received } from "../base/arguments.js";
-import type { LockError } from "../base/errors.js";
+import { isLockError, type LockError } from "../base/errors.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { clientIdOf, type Presences } from "../presence/lookout.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -133,7 +133,12 @@ export class Inspector {
   /** What the keys show. */
   async #shown(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<KeysInfo | null> {
     const lock = await this.#lock(name, key);
-    return lock || kinds !== "all" ? lock : this.#number(name, key);
+    if (lock || kinds !== "all") return lock;
+    return this.#number(name, key).catch((error: unknown) => {
+      if (!isLockError(error, "WRONG_DATA")) throw error;
+      // A lock may have been taken since the first look.
+      return this.#lock(name, key);
+    });
   }
 
   /** A lock of any kind. */

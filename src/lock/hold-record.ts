@@ -1,4 +1,6 @@
 /** One count of a grant: granted, then given back or lost. A `Hold` is the user's view of it. */
+
+import { setMaxListeners } from "node:events";
 import type { CallSite } from "../base/call-site.js";
 import { tellCaller } from "../base/caller.js";
 import { type Clock, type Instant, instant } from "../base/clock.js";
@@ -108,6 +110,8 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
     this.#fate ??= {};
     if (!this.#fate.controller) {
       this.#fate.controller = new AbortController();
+      // It may be given to any number of fetches: Node would warn of the eleventh listener as of a leak.
+      setMaxListeners(0, this.#fate.controller.signal);
       if (this.loss) this.#fate.controller.abort(this.loss);
     }
     return this.#fate.controller.signal;

@@ -1,6 +1,7 @@
 /** Contract section 2: how holds are lost, for which reason, who learns of it, and what the owner has afterwards. */
 import { expect } from "vitest";
 import { type Hold, LockLostError, type LossReason } from "../../src/index.js";
+import { recordWarnings } from "../support/index.js";
 import {
   failure,
   KINDS,
@@ -362,5 +363,18 @@ row(
       await a.letGo();
       expect(await view.hash()).toEqual({});
     }
+  },
+);
+
+row.real(
+  "a hold's signal takes any number of listeners without a warning [B274]",
+  { kinds: SINGLE },
+  async ({ lock, pass }) => {
+    const warnings = recordWarnings();
+    const hold = await lock.lock();
+    for (let i = 0; i < 20; i++) hold.signal.addEventListener("abort", () => {});
+    await pass(10);
+    expect(warnings).toEqual([]);
+    await hold.unlock();
   },
 );

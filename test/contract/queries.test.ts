@@ -165,3 +165,18 @@ row(
     expect(place.server.ran).toEqual([]);
   },
 );
+
+row(
+  "inspect() of all kinds shows a lock that was taken while it looked [§8 kinds-all] [B273]",
+  { kinds: [PLAIN] },
+  async ({ client, lock, twin, a, settle }) => {
+    a.keep("replies");
+    const shown = watch(client.inspect(lock.name, { kinds: "all" }));
+    await settle();
+    const theirs = await twin.lock();
+    await a.letGo();
+    await settle();
+    expect(shown.value).toMatchObject({ kind: "lock", holders: [{ ownerId: theirs.ownerId }] });
+    await theirs.unlock();
+  },
+);
