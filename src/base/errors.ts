@@ -88,7 +88,8 @@ export class LockNotOwnerError extends LockErrorBase<"NOT_OWNER"> {
 const LOSSES: Record<LossReason, string> = {
   forced: "this process released it by force",
   taken: "another holds it now",
-  expired: "its lease ended, or its key is gone (forced from elsewhere, deleted, evicted, or a restart without data)",
+  expired:
+    "its lease ended, or its key is gone (forced from elsewhere, deleted, evicted, or a restart without data)",
   unreachable: "Redis gave no answer until its lease ended",
   closed: "the client was closed",
 };
