@@ -1,6 +1,6 @@
 -- Sets how many permits there are, the ones that are out included. If more are out than that, the number of free
--- permits is below 0 until enough have come back. Running the script again is as good as once; a call that comes after a
--- later one of its client has been overruled, and changes nothing.
+-- permits is below 0 until enough have come back. Running it again is as good as once; a call that comes after a later one
+-- of its client has been overruled, and changes nothing.
 --
 -- KEYS
 --   permits    string   free permits
@@ -10,26 +10,20 @@
 -- ARGV
 --   count      int      how many
 --   call       int      the number of this call; the client's later calls have higher ones
---   markerTtl  ms       how long a call may be sent again
---   latest     int      ms of the server's clock until which it may be run; 0 for ever
+--   markerTtl  ms       how long a call may be late
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
---   {1, time}   done, now or by an earlier run, or a later call is
---   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
--- INCLUDE shared/check_deadline
+--   1
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local count, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local count, call, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 local last = redis.call('GET', marker)
 if last and tonumber(last) >= tonumber(call) then
-  return answer(1)
-end
-if not check_deadline(latest) then
-  return answer(-1)
+  return 1
 end
 local free = prune(permits, leases, server_time(), publish, channel)
 local wanted = count - redis.call('ZCARD', leases)
@@ -38,4 +32,4 @@ if redis.call('EXISTS', permits) == 0 or free ~= wanted then
   redis.call('SET', permits, wanted, 'KEEPTTL')
   redis.pcall(publish, channel, count)
 end
-return answer(1)
+return 1

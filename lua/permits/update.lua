@@ -1,6 +1,6 @@
 -- Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one
--- permit, since Redisson wakes as many threads as the message says). Running it again is as good as once; a call that comes
--- after a later one of its client has been overruled, and changes nothing.
+-- permit, since Redisson wakes as many threads as the message says). Running it again is as good as once; a call
+-- that comes after a later one of its client has been overruled, and changes nothing.
 --
 -- KEYS
 --   permits    string   free permits
@@ -11,39 +11,32 @@
 --   id         text     32 hex digits
 --   lease      ms       how long it is good for from now on
 --   call       int      the number of this call; the client's later calls have higher ones
---   markerTtl  ms       how long a call may be sent again
---   latest     int      ms of the server's clock until which it may be run; 0 for ever
+--   markerTtl  ms       how long a call may be late
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
---   {1, time}   done, now or by an earlier run, or a later call is
---   {0, time}   no such permit, or its lease had ended
---   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
+--   1 done, now or by an earlier run, or a later call is; 0 no such permit, or its lease had ended
 -- FLAGS allow-oom
--- INCLUDE shared/check_deadline
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 
 local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local id, lease, call, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 local last = redis.call('GET', marker)
 if last and tonumber(last) >= tonumber(call) then
-  return answer(1)
-end
-if not check_deadline(latest) then
-  return answer(-1)
+  return 1
 end
 local now = server_time()
 local member = raw(id)
 prune(permits, leases, now, publish, channel)
 local ends = redis.call('ZSCORE', leases, member)
 if not ends then
-  return answer(0)
+  return 0
 end
 redis.call('ZADD', leases, now + lease, member)
 write_marker(marker, call, markerTtl)
 if now + lease < tonumber(ends) then
   redis.pcall(publish, channel, 1)
 end
-return answer(1)
+return 1

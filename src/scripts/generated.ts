@@ -803,20 +803,16 @@ return replies`,
 const permitsSetHeader = {
   name: "permits/set",
   keys: { permits: "string", leases: "zset", channel: "channel", marker: "string" },
-  args: { count: "int", call: "int", markerTtl: "ms", latest: "int", publish: "text" },
+  args: { count: "int", call: "int", markerTtl: "ms", publish: "text" },
 } as const;
 /** Sets how many permits there are, the ones that are out included. See lua/permits/set.lua. */
 export const permitsSet: ScriptOf<typeof permitsSetHeader> = /* @__PURE__ */ defineScript(
   permitsSetHeader,
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local count, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local count, call, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local last = redis.call('GET', marker)
-${sharedCheckDeadlineAnswer}
 if last and tonumber(last) >= tonumber(call) then
-return answer(1) end
-${sharedCheckDeadline}
-if not check_deadline(latest) then
-return answer(-1) end
+return 1 end
 ${sharedCountsNumberIn}
 ${sharedCountsGiveBack}
 ${sharedCountsPrune}
@@ -828,7 +824,7 @@ redis.call('SET', marker, call, 'PX', markerTtl)
 if redis.call('EXISTS', permits) == 0 or free ~= wanted then
 redis.call('SET', permits, wanted, 'KEEPTTL')
 redis.pcall(publish, channel, count) end
-return answer(1)`,
+return 1`,
 );
 const permitsStateHeader = {
   name: "permits/state",
@@ -850,21 +846,17 @@ return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCA
 const permitsUpdateHeader = {
   name: "permits/update",
   keys: { permits: "string", leases: "zset", channel: "channel", marker: "string" },
-  args: { id: "text", lease: "ms", call: "int", markerTtl: "ms", latest: "int", publish: "text" },
+  args: { id: "text", lease: "ms", call: "int", markerTtl: "ms", publish: "text" },
   flags: "allow-oom",
 } as const;
 /** Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one permit, since Redisson wakes as many threads as the message says). See lua/permits/update.lua. */
 export const permitsUpdate: ScriptOf<typeof permitsUpdateHeader> = /* @__PURE__ */ defineScript(
   permitsUpdateHeader,
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, call, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local id, lease, call, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local last = redis.call('GET', marker)
-${sharedCheckDeadlineAnswer}
 if last and tonumber(last) >= tonumber(call) then
-return answer(1) end
-${sharedCheckDeadline}
-if not check_deadline(latest) then
-return answer(-1) end
+return 1 end
 ${sharedClockServerTime}
 local now = server_time()
 ${sharedCountsRaw}
@@ -875,13 +867,13 @@ ${sharedCountsPrune}
 prune(permits, leases, now, publish, channel)
 local ends = redis.call('ZSCORE', leases, member)
 if not ends then
-return answer(0) end
+return 0 end
 redis.call('ZADD', leases, now + lease, member)
 redis.call('DEL', marker)
 redis.call('SET', marker, call, 'PX', markerTtl)
 if now + lease < tonumber(ends) then
 redis.pcall(publish, channel, 1) end
-return answer(1)`,
+return 1`,
 );
 const plainEndHeader = {
   name: "plain/end",

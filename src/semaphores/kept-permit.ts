@@ -56,8 +56,6 @@ export class KeptPermit implements TimerEntry, Live {
   #lease: number;
   #renewAt: number;
   #renewing = false;
-  /** Called when the renewal under way is over. */
-  readonly #onRenewalOver: (() => void)[] = [];
   #suspended = false;
   /** How many calls that set its lease have no answer. While there are any it is not renewed. */
   #updates = 0;
@@ -100,41 +98,32 @@ export class KeptPermit implements TimerEntry, Live {
   }
 
   /**
-   * Resolves when the renewal under way is over, which is tried again for less than a third of the lease; undefined if
-   * there is none.
+   * A call that gives it this lease has begun, and resolves with whether there is such a permit. A permit with a lease is not
+   * kept; as long as nobody knows whether it has one, only the earlier of the two deadlines is sure.
    */
-  renewalOver(): Promise<void> | undefined {
-    return this.#renewing ? new Promise((resolve) => this.#onRenewalOver.push(resolve)) : undefined;
-  }
-
-  /**
-   * A command is sent that gives it this lease. As long as nobody knows whether the command was run, only the earlier of
-   * the two deadlines is sure.
-   */
-  updateSent(lease: number): void {
+  async update(lease: number, work: Promise<boolean>): Promise<boolean> {
     const sent = instant(this.#env.clock);
-    if (this.#until(sent, lease) >= this.remaining) return;
-    this.#sent = sent;
-    this.#lease = lease;
-    this.watch();
-  }
-
-  /** A call that sets its lease has begun: the server's word on that is 1 set, 0 gone. A permit with a lease is not kept. */
-  update(work: Promise<number>): void {
+    if (this.#until(sent, lease) < this.remaining) {
+      this.#sent = sent;
+      this.#lease = lease;
+    }
     this.#updates++;
-    work.then(
-      (word) => {
-        this.#updates--;
-        if (word !== 1) this.#gone();
-        else if (!this.#over) this.#options.permits.drop(this);
-      },
-      () => {
-        this.#updates--;
-        // Until a renewal is answered, nobody knows which lease the permit has.
-        this.#renewAt = this.#env.clock.mono();
-        this.watch();
-      },
-    );
+    this.watch();
+    let isSet: boolean;
+    try {
+      isSet = await work;
+    } catch (error) {
+      this.#updates--;
+      // Until a renewal is answered, nobody knows which lease the permit has.
+      this.#renewAt = this.#env.clock.mono();
+      this.watch();
+      throw error;
+    }
+    this.#updates--;
+    if (!isSet) this.#gone();
+    else if (!this.#over) this.#options.permits.drop(this);
+    // A permit that was lost while there was no answer is on its way back.
+    return isSet && !this.isLost;
   }
 
   due(now: number): readonly Renewal<KeptPermit>[] {
@@ -145,7 +134,7 @@ export class KeptPermit implements TimerEntry, Live {
   }
 
   renewed(word: number, sent: Instant): void {
-    this.#endRenewal();
+    this.#renewing = false;
     // After its deadline the permit is lost, whatever the server says. After a stall of this process replies are
     // handled before timers, so the deadline is checked here.
     if (this.#over || this.#expired()) return;
@@ -159,7 +148,7 @@ export class KeptPermit implements TimerEntry, Live {
   }
 
   notRenewed(cause: unknown): void {
-    this.#endRenewal();
+    this.#renewing = false;
     if (this.#over) return;
     this.#renewAt = this.#env.clock.mono() + retryInterval(this.#env.settings.watchdogTimeout);
     if (!this.#suspended) {
@@ -191,11 +180,6 @@ export class KeptPermit implements TimerEntry, Live {
   /** The server does not have it any more: it was last known to be held when what it has answered was sent. */
   #gone(): void {
     this.lose("expired", elapsed(this.#since, this.#sent));
-  }
-
-  #endRenewal(): void {
-    this.#renewing = false;
-    for (const callback of this.#onRenewalOver.splice(0)) callback();
   }
 
   #expired(): boolean {

@@ -110,13 +110,12 @@ export class SharedNumber {
   /**
    * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
    * then. The step is made for each try, with the time of the server's clock until which it may be run. Allowed while
-   * the client closes, since permits have to be given back. Nothing is sent before `after` has resolved.
+   * the client closes, since permits have to be given back.
    * @throws as {@link goOn}
    */
   give<K extends KeyValues, A extends ArgumentValues>(
     make: (latest: number) => Step<K, A>,
     onWork?: OnWork,
-    after?: Promise<void>,
   ): Promise<number> {
     const { runner, clock } = this.env;
     const begun = instant(clock);
@@ -135,18 +134,14 @@ export class SharedNumber {
         if (left() < 0) throw runner.unavailable(this.name);
       }
     };
-    return this.goOn(begin, onWork, after);
+    return this.goOn(begin, onWork);
   }
 
   /**
-   * Runs work that goes on in the background if Redis gives no answer in time. It begins when `after` has resolved.
+   * Runs work that goes on in the background if Redis gives no answer in time.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
-  async goOn(
-    begin: (onSilence: () => void) => Promise<number>,
-    onWork?: OnWork,
-    after?: Promise<void>,
-  ): Promise<number> {
+  async goOn(begin: (onSilence: () => void) => Promise<number>, onWork?: OnWork): Promise<number> {
     const { env, name } = this;
     const { runner } = env;
     this.assertNotEnded();
@@ -156,11 +151,10 @@ export class SharedNumber {
         silent = true;
         reject(runner.unavailable(name));
       };
-      const isReady = runner.prepared && !after;
-      const cancel = isReady ? noop : env.clock.after(runner.commandTimeout, onSilence);
-      const work = isReady
+      const cancel = runner.prepared ? noop : env.clock.after(runner.commandTimeout, onSilence);
+      const work = runner.prepared
         ? begin(onSilence)
-        : Promise.all([runner.prepare(name, LONGEST_WORK), after]).then(() => begin(onSilence));
+        : runner.prepare(name, LONGEST_WORK).then(() => begin(onSilence));
       env.settle(work);
       onWork?.(work);
       work.finally(cancel).then(resolve, (error: unknown) => {
@@ -182,7 +176,7 @@ export class SharedNumber {
     return { lockName: this.name, ...step };
   }
 
-  /** Reads what Redis knows of the number. */
+  /** Sends a step that reads, or that is as good as once when it is sent again. */
   async ask<K extends KeyValues, A extends ArgumentValues, T>(
     make: () => Step<K, A>,
     read: Reader<T>,

@@ -2,14 +2,13 @@
 import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockNotOwnerError } from "../base/errors.js";
-import { permitLeases } from "../base/names.js";
+import { callTombstone, permitLeases } from "../base/names.js";
 import { noop } from "../base/work.js";
-import { permitsState } from "../scripts/generated.js";
+import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit } from "./kept-permit.js";
 import type { KeptPermits } from "./kept-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { setLease, setLimit } from "./permit-settings.js";
 import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import { waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -18,6 +17,10 @@ import type { SignalOptions } from "./semaphore.js";
 export interface PermitOptions extends SignalOptions {
   /** Milliseconds, a whole number; if absent the watchdog keeps the permit until it is given back. */
   lease?: number | undefined;
+}
+
+function isOne(reply: unknown): boolean {
+  return Number(reply) === 1;
 }
 
 /** How many permits there are. */
@@ -115,8 +118,8 @@ export class PermitExpirableSemaphore {
    * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
    * whether there is such a permit. One that the watchdog kept is lost if there is no answer until its deadline, or until
    * the end of the new lease, whichever comes first.
-   * @throws UNAVAILABLE without an answer: the call goes on in the background then, unless a further one of this client
-   * overrules it; UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   * @throws UNAVAILABLE without an answer: whether the lease is set is not known then, so call again; UNSUPPORTED,
+   * WRONG_DATA, CLIENT_CLOSED
    */
   async updateLeaseTime(id: string, lease: number): Promise<boolean> {
     const known = checkId(id);
@@ -124,7 +127,11 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     number.env.assertOpen(this.name);
     if (known === undefined) return false;
-    return setLease(number, this.#kept, known, ms);
+    const { keys, args } = this.#setting(known);
+    const step = () => ({ script: permitsUpdate, keys, args: { id: known, lease: ms, ...args() } });
+    const set = number.ask(step, isOne);
+    const kept = this.#kept.get(number, known);
+    return kept ? kept.update(ms, set) : set;
   }
 
   /**
@@ -158,9 +165,8 @@ export class PermitExpirableSemaphore {
    */
   async setPermits(permits: number): Promise<void> {
     const count = checkInteger(permits, "permits", 0);
-    const number = this.#number;
-    number.env.assertOpen(this.name);
-    await setLimit(number, count);
+    const { keys, args } = this.#setting("limit");
+    await this.#number.ask(() => ({ script: permitsSet, keys, args: { count, ...args() } }), isOne);
   }
 
   /**
@@ -170,6 +176,18 @@ export class PermitExpirableSemaphore {
    */
   async addPermits(permits: number): Promise<void> {
     await addPermits(this.#number, permits);
+  }
+
+  /**
+   * Calls of one client that set the same share a marker. It has the number of the last of them that was done, so that one
+   * that comes late changes nothing.
+   */
+  #setting(what: string) {
+    const number = this.#number;
+    const { env, key } = number;
+    const keys = { marker: callTombstone(key, `${env.clientId}:${what}`), ...keysOf(number) };
+    const call = env.mint();
+    return { keys, args: () => ({ call, markerTtl: MARKER_TTL, publish: number.publish }) };
   }
 
   async #take(wait: number, lease: unknown, given: unknown): Promise<string | undefined> {

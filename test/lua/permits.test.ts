@@ -9,7 +9,6 @@ import {
 } from "../../src/scripts/generated.js";
 import { later, left, MOST, type Scores, type States, scored, text, useBench } from "./bench.js";
 import {
-  answered,
   ENDLESS,
   hex,
   JUST_GONE,
@@ -252,73 +251,73 @@ scriptTable(bench, permitsRenew, {
 
 scriptTable(bench, permitsSet, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER },
-  args: { count: 9, call: 7, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" },
+  args: { count: 9, call: 7, markerTtl: MARKER_TTL, publish: "PUBLISH" },
   endless: ENDLESS,
   rows: {
     "more permits are announced": {
       given: permits(3, twoOut),
-      reply: answered(1),
+      reply: 1,
       after: permits(7, twoOut, done),
       heard: told(9),
     },
-    "a copy of the call changes nothing": { given: permits(12, twoOut, done), reply: answered(1) },
+    "a copy of the call changes nothing": { given: permits(12, twoOut, done), reply: 1 },
     "a call changes nothing after a later one": {
       given: permits(12, twoOut, { [MARKER]: marked(10) }),
-      reply: answered(1),
+      reply: 1,
     },
     "a call sets anew what an earlier one has set": {
       given: permits(12, twoOut, { [MARKER]: marked(6) }),
-      reply: answered(1),
+      reply: 1,
       after: permits(7, twoOut, done),
       heard: told(9),
     },
     ...each("of %s permits two fewer are free while two are out", { 4: 4, 2: 2, 1: 1, 0: 0 }, (count) => ({
       given: permits(3, twoOut),
       args: { count },
-      reply: answered(1),
+      reply: 1,
       after: permits(count - 2, twoOut, done),
       heard: told(count),
     })),
     "as many permits as there are is told to nobody": {
       given: permits(3, twoOut),
       args: { count: 5 },
-      reply: answered(1),
+      reply: 1,
       after: permits(3, twoOut, done),
     },
     "a semaphore that is missing may be set to 0": {
       args: { count: 0 },
-      reply: answered(1),
+      reply: 1,
       after: permits(0, {}, done),
       heard: told(0),
     },
     "a semaphore that is missing is made, without end": {
-      reply: answered(1),
+      reply: 1,
       after: permits(9, {}, done),
       heard: told(9),
     },
     "leases that are over do not count": {
       given: permits(1, { ...lapsed, [MINE]: 30_000 }),
       args: { count: 6 },
-      reply: answered(1),
+      reply: 1,
       after: permits(5, { [MINE]: 30_000 }, done),
       heard: [...told(3), ...told(6)],
     },
     "the TTL of the key stays": {
       given: permits(5, {}, {}, 30_000),
-      reply: answered(1),
+      reply: 1,
       after: permits(9, {}, done, 30_000),
       heard: told(9),
     },
     "a semaphore may come down from as many as Redis counts": {
       given: permits(String(2n ** 63n - 1n), twoOut),
-      reply: answered(1),
+      reply: 1,
       after: permits(7, twoOut, done),
       heard: told(9),
     },
     ...each("%s is read without a write", WHOLE, (free) => ({
       given: permits(free),
       mayNot: "decrby",
-      reply: answered(1),
+      reply: 1,
       after: permits(9, {}, done),
       heard: told(9),
     })),
@@ -365,12 +364,12 @@ scriptTable(bench, permitsState, {
 
 scriptTable(bench, permitsUpdate, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER },
-  args: { id: hex(MINE), lease: 20_000, call: 7, markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" },
+  args: { id: hex(MINE), lease: 20_000, call: 7, markerTtl: MARKER_TTL, publish: "PUBLISH" },
   endless: ENDLESS,
   rows: {
     "1: a lease becomes longer": {
       given: permits(3, { [MINE]: 10_000, [THEIRS]: 70_000 }),
-      reply: answered(1),
+      reply: 1,
       after: permits(3, { [MINE]: later(20_000), [THEIRS]: 70_000 }, done),
       thrifty: true,
     },
@@ -379,50 +378,50 @@ scriptTable(bench, permitsUpdate, {
       { sooner: 60_000, "a little sooner": 21_000 },
       (before) => ({
         given: permits(3, { [MINE]: before, [THEIRS]: 70_000 }),
-        reply: answered(1),
+        reply: 1,
         after: permits(3, { [MINE]: later(20_000), [THEIRS]: 70_000 }, done),
         heard: told(1),
       }),
     ),
     "1: a copy of the call changes nothing": {
       given: permits(3, { [MINE]: 60_000 }, done),
-      reply: answered(1),
+      reply: 1,
     },
     "1: a call changes nothing after a later one": {
       given: permits(3, { [MINE]: 60_000 }, { [MARKER]: marked(10) }),
-      reply: answered(1),
+      reply: 1,
     },
     "1: a call sets anew what an earlier one has set": {
       given: permits(3, { [MINE]: 10_000 }, { [MARKER]: marked(6) }),
-      reply: answered(1),
+      reply: 1,
       after: permits(3, { [MINE]: later(20_000) }, done),
     },
     "0: a permit that is missing is not made": {
       given: permits(3, { [THEIRS]: 70_000 }),
-      reply: answered(0),
+      reply: 0,
     },
-    "0: a semaphore that is missing is not made": { reply: answered(0) },
+    "0: a semaphore that is missing is not made": { reply: 0 },
     "0: a permit whose lease is over is free, and announced": {
       given: permits(3, { [MINE]: 0, [LONG_GONE]: -9_000 }),
-      reply: answered(0),
+      reply: 0,
       after: permits(5),
       heard: told(5),
     },
     ...each("%s is read without a write", WHOLE, (free) => ({
       given: permits(free, { [MINE]: 10_000 }),
       mayNot: "decrby",
-      reply: answered(1),
+      reply: 1,
       after: permits(free, { [MINE]: later(20_000) }, done),
     })),
-    "a number of 18 digits is counted exactly": { given: permits("123456789012345678"), reply: answered(0) },
+    "a number of 18 digits is counted exactly": { given: permits("123456789012345678"), reply: 0 },
     "the TTL of the leases is kept": {
       given: permits(3, { [MINE]: 10_000 }, {}, 30_000),
-      reply: answered(1),
+      reply: 1,
       after: permits(3, { [MINE]: later(20_000) }, done, 30_000),
     },
     "leases that are over are taken back": {
       given: permits(3, { [MINE]: 10_000, [LONG_GONE]: -1 }),
-      reply: answered(1),
+      reply: 1,
       after: permits(4, { [MINE]: later(20_000) }, done),
       heard: told(4),
     },
