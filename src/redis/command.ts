@@ -15,7 +15,7 @@ import type { Timed } from "../base/shared-timeout.js";
 import type { KeyValues } from "../scripts/script.js";
 import type { AnyScriptCall, PlainCommand } from "./call.js";
 import type { Connection } from "./connection.js";
-import { finalError, forbidsKey, isMissingScript, isReply, isTimedOut, scrubbed } from "./failures.js";
+import { finalError, forbidsKey, isMissingScript, isReply, scrubbed } from "./failures.js";
 import { forbiddenKeys } from "./forbidden.js";
 import type { Sender } from "./sender.js";
 import type { ServerHealth } from "./server-health.js";
@@ -240,9 +240,7 @@ export abstract class Command implements AnyCommand {
     if (this.#health && isReply(error)) this.#health.refusal = failures.cause;
     if (this.#isGivenUp) return this.#fail(this.#host.unavailable(this.lockName, failures.cause));
     failures.cancelPause = this.#host.clock.after(failures.pause, () => this.send());
-    // A command that ioredis timed out is still on the connection, where fast retries would pile up.
-    const longest = isTimedOut(error) ? this.#host.limit.ms : LONGEST_PAUSE;
-    failures.pause = Math.min(2 * failures.pause, longest);
+    failures.pause = Math.min(2 * failures.pause, LONGEST_PAUSE);
   }
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */

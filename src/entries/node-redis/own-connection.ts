@@ -67,6 +67,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     this.stream = {
       ref: () => this.#keepAlive(true),
       unref: () => this.#keepAlive(false),
+      destroy: () => this.disconnect(true),
       cork: ignore,
       uncork: ignore,
       on: ignore,
