@@ -182,10 +182,13 @@ export class CommandRunner implements CommandHost {
 
   over(command: AnyCommand): void {
     if (!this.limit.running.remove(command)) this.#timed.remove(command);
-    this.alive.release();
+    if (command.isLeftover) this.alive.done();
+    else this.alive.release();
   }
 
   goOn(command: AnyCommand): void {
+    if (!command.isLeftover) this.alive.leave();
+    command.isLeftover = true;
     this.limit.start(command);
   }
 

@@ -49,6 +49,8 @@ export interface CommandHost {
 export interface AnyCommand extends Timed {
   /** Cancels the timer of a command with a time-out of its own. */
   cancel: (() => void) | undefined;
+  /** It goes on though its time was up; the host sets it. */
+  isLeftover: boolean;
   /** Sends it once more. */
   send(): void;
   /** The client is closed. */
@@ -69,6 +71,7 @@ export abstract class Command implements AnyCommand {
   declare list: object | undefined;
   declare endsAt: number;
   declare cancel: (() => void) | undefined;
+  isLeftover = false;
   readonly #host: CommandHost;
   /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
   #round = 0;
@@ -129,6 +132,7 @@ export abstract class Command implements AnyCommand {
   /** Begins; {@link CommandHost.begin} then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
   open(giveUpAfter?: number): void {
     this.#isOpen = true;
+    this.isLeftover = false;
     this.#round++;
     this.#failures = undefined;
     if (giveUpAfter !== undefined) this.#givenUpAt = this.#host.clock.mono() + giveUpAfter;

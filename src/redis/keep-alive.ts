@@ -1,10 +1,11 @@
 /**
  * Whether anybody needs the connections of a client: a command without an answer, a call that waits, a hold, a channel.
+ * Then a lost connection is made again, and its socket keeps the process alive.
  *
- * While somebody does, a lost connection is made again, and its socket keeps the process alive. Otherwise neither: a
- * process that holds and asks nothing ends by itself, also if the server is away.
+ * What a call that was given up leaves to do needs them less: they are made again for it, but a process that has nothing
+ * else to do may end, as it may while nobody needs them at all.
  */
-import { clearTimeout, setTimeout } from "../base/platform.js";
+import { clearTimeout, setImmediate, setTimeout } from "../base/platform.js";
 import { noop } from "../base/work.js";
 import { type Connection, isCluster } from "./connection.js";
 
@@ -20,6 +21,7 @@ export class KeepAlive {
   readonly #sockets = new Set<Socketed>();
   readonly #revivals = new Map<Connection, NodeJS.Timeout>();
   #needs = 0;
+  #leftovers = 0;
   #isClosed = false;
 
   /** Somebody needs the connections, until {@link release}. */
@@ -33,7 +35,17 @@ export class KeepAlive {
     if (--this.#needs === 0) for (const socket of this.#sockets) socket.stream?.unref();
   }
 
-  /** Milliseconds before the n-th attempt to connect in a row; null: there is none, since nobody needs it. */
+  /** From now on a need is one of what is left to do, until {@link done}. */
+  leave(): void {
+    this.#leftovers++;
+    this.release();
+  }
+
+  done(): void {
+    this.#leftovers--;
+  }
+
+  /** Milliseconds before the n-th attempt to connect in a row; null: ioredis makes none, since its timer would hold the process. */
   readonly pauseBefore = (attempt: number): number | null => {
     if (!this.#isNeeded) return null;
     return attempt === 1 ? 0 : Math.min(SECOND_PAUSE * 2 ** (attempt - 2), LONGEST_PAUSE);
@@ -42,11 +54,9 @@ export class KeepAlive {
   /** Looks after a connection, which asks {@link pauseBefore} when it is lost. */
   add(connection: Connection): void {
     this.#connections.add(connection);
-    // A need may come while the connection gives up. And ioredis (5.4 to 6.0) can end a connection by Sentinel for good in
-    // a failover: its failover detector closes the connector while a sentinel names the new master.
-    connection.on("end", () => {
-      if (this.#isNeeded) this.#revivals.set(connection, setTimeout(() => this.#revive(connection), SECOND_PAUSE));
-    });
+    // Also while somebody needs it: a need may come as the connection gives up. And ioredis (5.4 to 6.0) can end one by
+    // Sentinel in a failover: its failover detector closes the connector while a sentinel names the new master.
+    connection.on("end", () => this.#reviveLater(connection));
     if (!isCluster(connection)) return this.#addSocket(connection);
     connection.on("+node", (node: Socketed) => this.#addSocket(node));
     connection.on("-node", (node: Socketed) => this.#sockets.delete(node));
@@ -72,13 +82,25 @@ export class KeepAlive {
   }
 
   #revive(connection: Connection): void {
-    if (this.#isNeeded && connection.status === "end") connection.connect().catch(noop); // its events tell why
+    const isWanted = this.#isNeeded || this.#leftovers > 0;
+    if (isWanted && this.#connections.has(connection) && connection.status === "end")
+      connection.connect().catch(noop); // its events tell why
+  }
+
+  #reviveLater(connection: Connection): void {
+    if (!this.#connections.has(connection)) return;
+    const timer = setTimeout(() => this.#revive(connection), this.#isNeeded ? SECOND_PAUSE : LONGEST_PAUSE);
+    if (!this.#isNeeded) timer.unref();
+    this.#revivals.set(connection, timer);
   }
 
   #addSocket(socket: Socketed): void {
     this.#sockets.add(socket);
-    socket.on("connect", () => {
+    const holdProcess = () => {
       if (!this.#isNeeded) socket.stream?.unref();
-    });
+    };
+    socket.on("connect", holdProcess);
+    // The socket is made some ticks after it is told.
+    socket.on("connecting", () => setImmediate(holdProcess));
   }
 }
