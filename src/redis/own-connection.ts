@@ -55,8 +55,9 @@ interface Node extends Connection {
 interface Inside {
   /** The subscriber of a cluster's own, which nobody needs here. */
   readonly subscriber?: { start(): void };
-  /** Rejects all commands. */
+  /** Rejects all commands, but those that are to be sent again. */
   flushQueue?(error: Error): void;
+  readonly prevCommandQueue?: { shift(): { command: { reject(error: Error): void } } | undefined } | null;
 }
 
 /** A connection like this one, which lives as `alive` says. */
@@ -153,7 +154,10 @@ function hearErrors(connection: Connection): void {
  */
 function refuseWithoutDatabase(own: Connection, error: Error & { command?: { name?: string } }): void {
   if (error.command?.name !== "select") return;
-  (own as Inside).flushQueue?.(error);
+  const inside = own as Inside;
+  inside.flushQueue?.(error);
+  for (let item = inside.prevCommandQueue?.shift(); item; item = inside.prevCommandQueue?.shift())
+    item.command.reject(error);
   own.disconnect(true);
 }
 
