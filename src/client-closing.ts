@@ -29,15 +29,12 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
   permits.watchdog.close();
   env.router.close();
   env.runner.close();
-  env.replicas?.close();
-  // Resolves only when the commands that the close itself caused have been sent.
+  // The commands that the close itself caused are sent before.
   await new Promise((resolve) => setImmediate(resolve));
+  env.runner.alive.close();
 }
 
-/**
- * Waits until the commands under way have been answered, but not for a Redis that is away: ioredis sends them when the
- * connection is there again.
- */
+/** Waits until the commands under way have been answered, but not for a Redis that is away. */
 async function settledUnlessAway({ env }: ClientParts, settling: number): Promise<void> {
   const { runner } = env;
   let open = true;

@@ -1,7 +1,6 @@
 /** Makes the parts of a client, each once, and gives each part what it needs. */
 import { Events } from "./base/events.js";
 import { renewalInterval } from "./base/lease.js";
-import { LiveSet } from "./base/live-set.js";
 import type { CheckedOptions } from "./client-options.js";
 import { describeSelf, lookOf } from "./client-telling.js";
 import { Env } from "./env.js";
@@ -15,12 +14,12 @@ import { lookOut } from "./presence/lookout.js";
 import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
-import { type Connection, hearErrors, isCluster } from "./redis/connection.js";
-import { followCredentials } from "./redis/credentials.js";
+import { type Connection, isCluster } from "./redis/connection.js";
+import { KeepAlive } from "./redis/keep-alive.js";
 import { KnownMasters } from "./redis/known-masters.js";
+import { ownConnection } from "./redis/own-connection.js";
 import { Replicas } from "./redis/replicas.js";
 import { slotOf } from "./redis/slots.js";
-import { stayConnected } from "./redis/stay-connected.js";
 import { KeptPermits } from "./semaphores/kept-permits.js";
 import { ServerClock } from "./semaphores/server-clock.js";
 import { Sites } from "./waiting/sites.js";
@@ -35,11 +34,15 @@ export interface ClientParts {
   readonly inspector: Inspector;
 }
 
-export function makeParts(connection: Connection, options: CheckedOptions): ClientParts {
+/** `given`: the connection of the user, from which the client makes its own. */
+export function makeParts(given: Connection, options: CheckedOptions): ClientParts {
   const { clock, commandTimeout, legacyServer, prefix, warnAfter, watchdogTimeout } = options;
   const shardedPubSub = legacyServer ? false : options.shardedPubSub;
+  const alive = new KeepAlive();
+  const connection = ownConnection(given, alive);
   const runner = new CommandRunner({
     connection,
+    alive,
     clock,
     commandTimeout,
     shardedPubSub,
@@ -62,20 +65,20 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
     clock,
     runner,
     masters: new KnownMasters(runner),
-    router: new Router({ connection, clock, sharded, outside }),
+    router: new Router({ connection, alive, clock, sharded, outside }),
     renewers: makeRenewers(runner, watchdogTimeout),
     events,
     stir,
     whoHolds: (locks) => who(locks),
     longHolds: warnAfter > 0 ? new LongHolds(events, clock, warnAfter, outside) : undefined,
-    replicas: makeReplicas(connection, runner, options),
+    replicas: makeReplicas(given, runner, options),
   });
   // The slack lets holds that were taken soon after each other share their renewals.
   const watchdog = { clock, slack: watchdogTimeout / 12, groupOf, outside };
   env.sites = new Sites(env, outside);
-  env.live = new LiveSet(stir);
+  env.live = env.liveSet();
   env.watchdog = new Watchdog(watchdog, renewal);
-  runner.onReady(() => {
+  connection.on("ready", () => {
     env.sites.hintAll();
     renewNow(env.live.all());
   });
@@ -92,26 +95,12 @@ export function makeParts(connection: Connection, options: CheckedOptions): Clie
 }
 
 function makeReplicas(
-  connection: Connection,
+  given: Connection,
   runner: CommandRunner,
   options: CheckedOptions,
 ): Replicas | undefined {
   const { replicas: required, replicasTimeout: timeout, legacyServer } = options;
   if (required === 0) return undefined;
-  const overrides = {
-    // A WAIT may block for longer than the user gives a command or socket; its time is kept by the calls on it.
-    commandTimeout: undefined,
-    socketTimeout: undefined,
-    // Without this, ioredis may never settle what was on its way when the connection broke.
-    autoResendUnfulfilledCommands: true,
-  };
-  const own = isCluster(connection)
-    ? connection.duplicate([], { redisOptions: { ...connection.options.redisOptions, ...overrides } })
-    : connection.duplicate(overrides);
-  followCredentials(own.options, connection.options);
-  stayConnected(own);
-  hearErrors(own, () => {
-    // The calls on this connection report what is wrong.
-  });
-  return new Replicas({ runner, connection: own, required, timeout, legacyServer });
+  const connection = ownConnection(given, runner.alive);
+  return new Replicas({ runner, connection, required, timeout, legacyServer });
 }

@@ -6,6 +6,7 @@ import type { LockClientStats } from "./base/figures.js";
 import { clientId } from "./base/ids.js";
 import { latchChannel, lockKey, semaphoreChannel } from "./base/names.js";
 import { NOW, type Now } from "./base/now.js";
+import { noop } from "./base/work.js";
 import { closeParts, loseAll } from "./client-closing.js";
 import {
   type CheckedOptions,
@@ -29,8 +30,8 @@ import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-loc
 import { FairLock, FencedLock, Lock } from "./lock/lock.js";
 import { checkServer } from "./lock/ready-check.js";
 import { Owner } from "./owner/owner.js";
-import { connect } from "./redis/connect.js";
-import { type Connection, checkConnection, hearErrors, type RedisConnection } from "./redis/connection.js";
+import { connectionTo } from "./redis/connect.js";
+import { checkConnection, type RedisConnection } from "./redis/connection.js";
 import { scrubbed } from "./redis/failures.js";
 import { CountDownLatch } from "./semaphores/count-down-latch.js";
 import { type NumberParts, SharedNumber } from "./semaphores/number.js";
@@ -45,37 +46,33 @@ import { Semaphore } from "./semaphores/semaphore.js";
  * await client.close();
  */
 export class LockClient {
-  readonly #connection: Connection;
   readonly #options: CheckedOptions;
-  readonly #owned: boolean;
   readonly #parts: ClientParts;
   #closing: Promise<void> | undefined;
   /** @internal */
   readonly [NOW]: () => Now = () => nowOf(this.#parts);
 
   /**
-   * `redis`: an ioredis `Redis` or `Cluster`, which stays yours: the client neither changes nor closes it. The client
-   * opens a connection of its own to be woken by.
+   * `redis`: an ioredis `Redis` or `Cluster`, which stays yours: the client makes its own connections from it by
+   * `duplicate()`, and neither uses, changes nor closes it.
    * @throws TypeError, RangeError for wrong arguments, and for a connection with ioredis' `keyPrefix`
    */
   constructor(redis: RedisConnection, options?: LockClientOptions) {
     this.#options = checkClientOptions(options);
-    this.#connection = checkConnection(redis);
-    this.#owned = OWNED.has(redis);
-    this.#parts = makeParts(this.#connection, this.#options);
+    this.#parts = makeParts(checkConnection(redis), this.#options);
     this.#options.onMade((reason) => loseAll(this.#parts, reason));
   }
 
   /**
-   * Makes a client with a connection of its own, to a URL or by ioredis options; `close()` ends that connection.
+   * Makes a client of a URL or ioredis options; it connects at once.
    * @throws TypeError, RangeError for wrong arguments, and for `keyPrefix`; Error without the package ioredis
    */
   static connect(target: string | object, options?: LockClientOptions): LockClient {
     checkClientOptions(options);
-    const redis = connect(target);
-    OWNED.add(redis);
-    const client = new LockClient(redis, options);
-    hearErrors(redis, (error) => client.#env.events.emit("error", { cause: scrubbed(error) }));
+    const client = new LockClient(connectionTo(target), options);
+    const { events, runner } = client.#env;
+    runner.connection.on("error", (error: Error) => events.emit("error", { cause: scrubbed(error) }));
+    runner.connection.connect().catch(noop); // the event tells why
     return client;
   }
 
@@ -219,7 +216,6 @@ export class LockClient {
 
   async #close(grace: number): Promise<void> {
     await closeParts(this.#parts, grace, this.#options.commandTimeout);
-    if (this.#owned) this.#connection.disconnect();
   }
 
   get #env(): ClientParts["env"] {
@@ -237,6 +233,3 @@ export class LockClient {
     return lockKey(name, this.#options.prefix, this.#env.runner.isCluster);
   }
 }
-
-/** Connections that {@link LockClient.connect} has made. */
-const OWNED = new WeakSet<object>();

@@ -3,7 +3,8 @@ import type { Clock } from "./base/clock.js";
 import { ClientClosedError } from "./base/errors.js";
 import type { Events } from "./base/events.js";
 import type { WhoHolds } from "./base/holder.js";
-import type { LiveSet } from "./base/live-set.js";
+import type { Item } from "./base/list.js";
+import { LiveSet } from "./base/live-set.js";
 import { Places } from "./lock/dropped.js";
 import type { Grant } from "./lock/grant.js";
 import type { LongHolds } from "./lock/long-holds.js";
@@ -105,6 +106,16 @@ export class Env {
   /** Fresh for each outermost acquisition, so that a late command can never touch a later hold. */
   wireId(number: number = this.mint()): string {
     return `${this.clientId}:${number}`;
+  }
+
+  /** A set of what is held: while there is something in it, the client keeps its connections, and tells others of it. */
+  liveSet<T extends Item>(): LiveSet<T> {
+    const { alive } = this.runner;
+    const added = () => {
+      alive.need();
+      this.stir();
+    };
+    return new LiveSet(added, () => alive.release());
   }
 
   assertOpen(lockName: string): void {

@@ -5,10 +5,12 @@ export class LiveSet<T extends Item> {
   readonly #live = new List<T>();
   #onIdle: (() => void)[] = [];
   readonly #onAdd: () => void;
+  readonly #onRemove: () => void;
 
-  /** `onAdd` is called for each item that is added. */
-  constructor(onAdd: () => void) {
+  /** The functions are called for each item that is added or removed. */
+  constructor(onAdd: () => void, onRemove: () => void) {
     this.#onAdd = onAdd;
+    this.#onRemove = onRemove;
   }
 
   /** All items, or the first `most`, in the order in which they were added. */
@@ -21,7 +23,9 @@ export class LiveSet<T extends Item> {
   }
 
   remove(item: T): void {
-    if (!this.#live.remove(item) || this.#live.first || this.#onIdle.length === 0) return;
+    if (!this.#live.remove(item)) return;
+    this.#onRemove();
+    if (this.#live.first || this.#onIdle.length === 0) return;
     for (const callback of this.#onIdle.splice(0)) callback();
   }
 

@@ -3,11 +3,17 @@
  * connection.
  */
 import type { RedisConnection } from "../index.js";
-import type { ClusterClient, PlainClient, SentinelClient } from "./node-redis/clients.js";
-import { ClusterOfNodes } from "./node-redis/cluster.js";
-import type { GivenConnection } from "./node-redis/given-connection.js";
-import { SentinelConnection } from "./node-redis/sentinel.js";
-import { StandaloneConnection } from "./node-redis/standalone.js";
+import {
+  type ClusterClient,
+  connectOnce,
+  ignore,
+  type PlainClient,
+  type SentinelClient,
+  type Source,
+} from "./node-redis/clients.js";
+import { OwnCluster } from "./node-redis/own-cluster.js";
+import { OwnConnection } from "./node-redis/own-connection.js";
+import { MasterOfSentinel } from "./node-redis/sentinel.js";
 
 /** What `createClient`, `createCluster` and `createSentinel` of `redis` 5 or 6 make. */
 export interface NodeRedisClient {
@@ -21,13 +27,12 @@ export interface NodeRedisClient {
   withTypeMapping(...args: never[]): unknown;
 }
 
-/** The connections by client: a client is listened to once, however often it is given. */
-const connections = new WeakMap<object, GivenConnection>();
+/** What was made of each client. Nothing goes over it: it is what the library makes its own connections from. */
+const connections = new WeakMap<object, RedisConnection>();
 
 /**
  * What `new LockClient()` takes, made of a client of node-redis. The client stays yours: it is connected at the first
- * call if it never was, and never closed. It says where Redis is. The library sends over connections of its own with
- * the same options; these end when the last LockClient on the client closes, or when you close the client.
+ * call if it never was, and otherwise left alone. The library sends over connections of its own with the same options.
  * @throws TypeError for anything else, and for a client with `keyPrefix`
  * @example
  * const client = new LockClient(fromNodeRedis(createClient({ url: "redis://localhost:6379" })));
@@ -48,7 +53,7 @@ interface Anything {
   readonly _options?: { readonly keyPrefix?: string };
 }
 
-function connectionOf(client: unknown): GivenConnection {
+function connectionOf(client: unknown): RedisConnection {
   if (client === null) throw new TypeError(`${WANTED}, not null`);
   if (typeof client !== "object") throw new TypeError(`${WANTED}, not ${typeof client}`);
   const given = client as Anything;
@@ -66,8 +71,21 @@ function connectionOf(client: unknown): GivenConnection {
     throw new TypeError(
       "fromNodeRedis: the client must not use keyPrefix; give the LockClient option `prefix` instead",
     );
-  if (can("nodeClient")) return new ClusterOfNodes(client as ClusterClient);
-  if (can("getMasterNode") && can("_execute")) return new SentinelConnection(client as SentinelClient);
+  if (can("nodeClient")) return new OwnCluster(client as ClusterClient);
+  if (can("getMasterNode") && can("_execute"))
+    return new OwnConnection(new MasterOfSentinel(client as SentinelClient));
   if (!can("duplicate")) throw new TypeError(WANTED);
-  return new StandaloneConnection(client as PlainClient);
+  return new OwnConnection(serverOf(client as PlainClient));
+}
+
+/** A client of one server. */
+function serverOf(client: PlainClient): Source {
+  const { host = "localhost", port = 6379, path } = client.options?.socket ?? {};
+  return {
+    options: path === undefined ? { host, port } : { path },
+    async template() {
+      connectOnce(client).catch(ignore);
+      return client;
+    },
+  };
 }

@@ -111,7 +111,7 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
 
   override start(soon?: () => void): Promise<HoldRecord<GroupGrant> | undefined> {
     // The close of any member's client ends it.
-    for (const { sites } of this.members.envs) sites.calls.add(this);
+    for (const { sites } of this.members.envs) sites.began(this);
     return super.start(soon);
   }
 
@@ -173,7 +173,7 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
   }
 
   protected override ended(): void {
-    for (const { sites } of this.members.envs) sites.calls.delete(this);
+    for (const { sites } of this.members.envs) sites.over(this);
     this.owner.over(this);
   }
 

@@ -199,7 +199,7 @@ export class Inspector {
     do {
       assertOpen();
       const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", type];
-      const send = () => runner.sender.sendPlain(() => master.call("SCAN", ...args));
+      const send = () => master.call("SCAN", ...args);
       const read = (reply: unknown) => reply as [string, string[]];
       const [next, keys] = await runner.send({ lockName: "", send }, read);
       cursor = String(next);

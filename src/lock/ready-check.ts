@@ -9,7 +9,6 @@ import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Router } from "../pubsub/router.js";
-import { checkAutoPipelining } from "../redis/auto-pipelining.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { scrubbed } from "../redis/failures.js";
 import { serverRefused } from "../scripts/generated.js";
@@ -23,14 +22,13 @@ const NOTHING_SHA = createHash("sha1").update(NOTHING).digest("hex");
 /**
  * `probe`: a lock of an unused name. `prefixed`: all names of the client have the prefix of that name. Without a prefix,
  * the server may permit the user other names only, which this check cannot know: then nothing more is checked.
- * @throws UNSUPPORTED for a server that is too old or forbids something, and for an ioredis that cannot do it,
+ * @throws UNSUPPORTED for a server that is too old or forbids something,
  * UNAVAILABLE without an answer
  */
 export async function checkServer(env: Env, router: Router, probe: Kind, prefixed: boolean): Promise<void> {
   const { runner } = env;
   const { key } = probe;
   await checkVersion(runner);
-  await runner.withTimeout("", checkAutoPipelining(runner.connection, key));
   // Subscribers send PING as their heartbeat.
   await runner.command("ping");
   if (!(await mayUse(runner, key, prefixed))) return;
@@ -118,7 +116,7 @@ async function checkChannel(runner: CommandRunner, router: Router, channel: stri
   try {
     await runner.withTimeout("", heard);
   } catch (error) {
-    // If the user's connection is down, its own trouble says more than that the subscriber failed, too.
+    // If the connection for commands is down, its own trouble says more than that the subscriber failed, too.
     const cause = runner.connected ? failure : undefined;
     throw isLockError(error, "UNAVAILABLE") ? runner.unavailable("", cause) : error;
   } finally {

@@ -17,7 +17,7 @@ import {
   type ServerConnection,
   type SubscriberConnection,
 } from "../redis/connection.js";
-import { onEvents } from "../redis/connection-events.js";
+import type { KeepAlive } from "../redis/keep-alive.js";
 import { Subscriber } from "./subscriber.js";
 
 const SETTLE_PAUSE = 100;
@@ -33,7 +33,9 @@ export interface Listener {
 }
 
 export interface RouterOptions {
+  /** The client's own. */
   readonly connection: Connection;
+  readonly alive: KeepAlive;
   readonly clock: Clock;
   /** Whether releases are announced by SPUBLISH. */
   readonly sharded: () => boolean;
@@ -51,18 +53,12 @@ export class Router {
   readonly #subscribers = new Map<string, Subscriber>();
   #cancelSettle: (() => void) | undefined;
   #closed = false;
-  /** Of a cluster: stops listening to its changes. */
-  #stopListening: (() => void) | undefined;
-  /** While there is a subscriber: stops listening for the final end of the connection. */
-  #stopAwaitingEnd: (() => void) | undefined;
-  /** After that end: stops listening for the user to connect it again. */
-  #stopAwaitingReturn: (() => void) | undefined;
 
   constructor(options: RouterOptions) {
     this.#options = options;
     const { connection } = options;
-    if (isCluster(connection))
-      this.#stopListening = onEvents(connection, ["refresh", "-node", "ready"], () => this.#settleSoon());
+    if (!isCluster(connection)) return;
+    for (const change of ["refresh", "-node", "ready"]) connection.on(change, () => this.#settleSoon());
   }
 
   /** Listens to a channel until the returned function is called. The first hint comes with the server's confirmation. */
@@ -106,10 +102,9 @@ export class Router {
 
   close(): void {
     this.#closed = true;
-    this.#stopListening?.();
     this.#cancelSettle?.();
-    this.#dropSubscribers();
-    this.#stopAwaitingReturn?.();
+    for (const subscriber of this.#subscribers.values()) subscriber.close();
+    this.#subscribers.clear();
     for (const channel of this.#listeners.keys()) this.#tell(channel, (listener) => listener.closed?.());
     this.#listeners.clear();
   }
@@ -127,41 +122,18 @@ export class Router {
     for (const [node, subscriber] of this.#subscribers) {
       if (node !== home?.node) subscriber.remove(channel);
     }
-    if (this.#options.connection.status === "end") return this.#awaitReturn();
     if (!home) return this.#settleSoon();
     const subscriber = this.#subscribers.get(home.node) ?? this.#connect(home.node, home.source);
     if (!subscriber.has(channel)) subscriber.add(channel);
-  }
-
-  #awaitReturn(): void {
-    const { connection, outside } = this.#options;
-    this.#stopAwaitingReturn ??= onEvents(connection, ["ready"], () => {
-      this.#stopAwaitingReturn?.();
-      this.#stopAwaitingReturn = undefined;
-      outside(() => this.#subscribeAll());
-    });
   }
 
   #subscribeAll(): void {
     for (const channel of this.#listeners.keys()) this.#subscribeAtHome(channel);
   }
 
-  /** Closes all connections of this router, and stops listening for the end of the user's connection. */
-  #dropSubscribers(): void {
-    this.#stopAwaitingEnd?.();
-    this.#stopAwaitingEnd = undefined;
-    for (const subscriber of this.#subscribers.values()) subscriber.close();
-    this.#subscribers.clear();
-  }
-
   #connect(node: string, source: ServerConnection): Subscriber {
-    const { clock, connection, sharded } = this.#options;
-    // When the user's connection ends for good, the connections that were made from it are closed, too.
-    this.#stopAwaitingEnd ??= onEvents(connection, ["end"], () => {
-      this.#dropSubscribers();
-      this.#awaitReturn();
-    });
-    const subscriber = new Subscriber(source, sharded(), clock, {
+    const { alive, clock, sharded } = this.#options;
+    const subscriber = new Subscriber(source, sharded(), clock, alive, {
       hint: (channel) => this.#tell(channel, (listener) => listener.hint()),
       refused: (channel, error) => this.#tell(channel, (listener) => listener.refused(error)),
       failed: (channel, error) => this.#tell(channel, (listener) => listener.failed?.(error)),

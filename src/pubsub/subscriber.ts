@@ -7,13 +7,11 @@
  */
 import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
-import { hearErrors, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
-import { followCredentials } from "../redis/credentials.js";
-import { stayConnected } from "../redis/stay-connected.js";
+import { reset, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
+import type { KeepAlive } from "../redis/keep-alive.js";
+import { ownServer } from "../redis/own-connection.js";
 
 const HEARTBEAT = 5_000;
-const FIRST_RETRY = 50;
-const LONGEST_RETRY = 2_000;
 
 export interface SubscriberEvents {
   /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
@@ -26,28 +24,13 @@ export interface SubscriberEvents {
   unsettled(): void;
 }
 
-/** Options of the connection: this file, not ioredis, decides when it subscribes again and whether it gives up. */
-const OVERRIDES = {
-  lazyConnect: false,
-  autoResubscribe: false,
-  autoResendUnfulfilledCommands: false,
-  enableOfflineQueue: true,
-  // A subscriber does not need CLIENT SETINFO.
-  disableClientInfo: true,
-  maxRetriesPerRequest: null,
-  readOnly: false,
-  retryStrategy: pauseBefore,
-  sentinelRetryStrategy: pauseBefore,
-};
-
-/** Milliseconds before the n-th attempt. A subscriber never gives up, whatever the options of the user's connection. */
-function pauseBefore(times: number): number {
-  return Math.min(FIRST_RETRY * 2 ** Math.min(times - 1, 10), LONGEST_RETRY);
-}
+/** This file, not ioredis, decides when it subscribes again. */
+const OPTIONS = { lazyConnect: false, autoResendUnfulfilledCommands: false };
 
 export class Subscriber {
   readonly #connection: SubscriberConnection;
   readonly #clock: Clock;
+  readonly #alive: KeepAlive;
   readonly #events: SubscriberEvents;
   readonly #sharded: boolean;
   /** Channel → whether the server has confirmed it on the present connection. */
@@ -55,20 +38,23 @@ export class Subscriber {
   #stopHeartbeat: (() => void) | undefined;
   #closed = false;
 
-  constructor(source: ServerConnection, sharded: boolean, clock: Clock, events: SubscriberEvents) {
+  constructor(
+    source: ServerConnection,
+    sharded: boolean,
+    clock: Clock,
+    alive: KeepAlive,
+    events: SubscriberEvents,
+  ) {
     this.#clock = clock;
+    this.#alive = alive;
     this.#events = events;
     this.#sharded = sharded;
-    // A sentinel with old data names a server that is a replica by now. The check reads its role, and asks the next one.
-    const enableReadyCheck = Boolean(source.options.sentinels);
-    this.#connection = source.duplicate({ ...OVERRIDES, enableReadyCheck });
-    followCredentials(this.#connection.options, source.options);
-    stayConnected(this.#connection);
-    hearErrors(this.#connection, (error) => trace?.("subscriber: %s", error.name));
+    this.#connection = ownServer(source, alive, OPTIONS);
+    alive.add(this.#connection);
+    this.#connection.on("error", (error: Error) => trace?.("subscriber: %s", error.name));
     this.#connection.on(sharded ? "smessage" : "message", (channel: string) => events.hint(channel));
     this.#connection.on("close", () => this.#lost());
     this.#connection.on("moved", () => this.#moved());
-    this.#connection.on("connect", () => this.#holdProcess());
     this.#connection.on("ready", () => this.#resubscribe());
   }
 
@@ -87,15 +73,13 @@ export class Subscriber {
 
   add(channel: string): void {
     this.#channels.set(channel, false);
-    this.#holdProcess();
+    this.#alive.need();
     if (this.#connection.status === "ready") this.#subscribe(channel);
     if (!this.#stopHeartbeat) this.#heartbeat();
   }
 
   remove(channel: string): void {
-    if (!this.#channels.delete(channel)) return;
-    this.#holdProcess();
-    if (this.#connection.status !== "ready") return;
+    if (!this.#forget(channel) || this.#connection.status !== "ready") return;
     const { sunsubscribe, unsubscribe } = this.#connection;
     const command = this.#sharded ? sunsubscribe : unsubscribe;
     command.call(this.#connection, channel).catch(() => {
@@ -111,16 +95,15 @@ export class Subscriber {
 
   close(): void {
     this.#closed = true;
-    this.#channels.clear();
+    for (const channel of this.#channels.keys()) this.#forget(channel);
     this.#stopHeartbeat?.();
-    this.#connection.disconnect();
+    this.#alive.end(this.#connection);
   }
 
-  /** A connection without channels does not keep the process alive. */
-  #holdProcess(): void {
-    const { stream } = this.#connection;
-    if (this.idle) stream?.unref();
-    else stream?.ref();
+  #forget(channel: string): boolean {
+    const isKnown = this.#channels.delete(channel);
+    if (isKnown) this.#alive.release();
+    return isKnown;
   }
 
   #subscribe(channel: string): void {
@@ -142,7 +125,7 @@ export class Subscriber {
     const message = error instanceof Error ? error.message : "";
     trace?.("subscribe: %s", message);
     if (/NOPERM|has no permissions|unknown command/i.test(message)) {
-      this.#channels.delete(channel);
+      this.#forget(channel);
       this.#events.refused(channel, error);
       return;
     }
@@ -193,7 +176,7 @@ export class Subscriber {
     }
     this.#stopHeartbeat = this.#clock.after(HEARTBEAT, () => {
       const isTheSame = this.#connection.stream === stream && this.#connection.status === status;
-      if (!alive && isTheSame) this.#connection.disconnect(true);
+      if (!alive && isTheSame) reset(this.#connection);
       this.#stopHeartbeat = undefined;
       if (!this.idle && !this.#closed) this.#heartbeat();
     });

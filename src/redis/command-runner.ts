@@ -14,18 +14,17 @@ import type { Call, PlainCommand, Reader } from "./call.js";
 import { CleanUp } from "./cleanup.js";
 import type { AnyCommand, Command, CommandHost } from "./command.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
-import { onEvents } from "./connection-events.js";
 import { lacksCommand } from "./failures.js";
-import { hearAsking } from "./hear-asking.js";
-import { hearLosses } from "./hear-losses.js";
+import type { KeepAlive } from "./keep-alive.js";
 import { type CommandSpec, PromisedCommand } from "./promised-command.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
-import { stayConnected } from "./stay-connected.js";
 import { Trouble } from "./trouble.js";
 
 export interface CommandRunnerOptions {
+  /** The client's own. */
   readonly connection: Connection;
+  readonly alive: KeepAlive;
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly shardedPubSub: boolean | "auto";
@@ -37,6 +36,8 @@ export interface CommandRunnerOptions {
 
 export class CommandRunner implements CommandHost {
   readonly connection: Connection;
+  /** Is told while commands have no answer. */
+  readonly alive: KeepAlive;
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly isCluster: boolean;
@@ -56,15 +57,12 @@ export class CommandRunner implements CommandHost {
   #closed = false;
   /** Calls with a time-out of their own. */
   readonly #timed = new List<AnyCommand>();
-  /** Called when the connection is back. */
-  readonly #onReady = new Set<() => void>();
-  readonly #resendsItself: boolean;
   readonly #trouble: Trouble;
-  readonly #stopListening: readonly (() => void)[];
 
   constructor(options: CommandRunnerOptions) {
-    const { connection, clock } = options;
+    const { alive, connection, clock } = options;
     this.connection = connection;
+    this.alive = alive;
     this.clock = clock;
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isCluster(connection);
@@ -75,23 +73,10 @@ export class CommandRunner implements CommandHost {
     this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
     const away = () => this.servers.away;
     this.backlog = new Backlog({ clock, grace: options.commandTimeout, away, undoing: this.cleanUp });
-    const { autoResendUnfulfilledCommands: standalone, redisOptions } = connection.options;
-    this.#resendsItself = (standalone ?? redisOptions?.autoResendUnfulfilledCommands) !== false;
     this.prepared = !this.isCluster || options.shardedPubSub !== "auto";
     if (this.isCluster && options.shardedPubSub === true) this.publishCommand = "SPUBLISH";
-    const lost = () => {
-      this.connectionEpoch++;
-    };
-    const ready = () => {
-      this.#resend();
-      for (const callback of [...this.#onReady]) callback();
-    };
-    this.#stopListening = [
-      hearLosses(connection, lost, () => this.#resend()),
-      onEvents(connection, ["ready"], ready),
-      stayConnected(connection),
-      hearAsking(connection),
-    ];
+    // A cluster stays connected when it loses a node, and tells of the node instead.
+    for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => this.connectionEpoch++);
   }
 
   /**
@@ -117,12 +102,6 @@ export class CommandRunner implements CommandHost {
 
   get connected(): boolean {
     return this.connection.status === "ready";
-  }
-
-  /** Calls back whenever the connection is ready again. Returns the way to stop that. */
-  onReady(callback: () => void): () => void {
-    this.#onReady.add(callback);
-    return () => this.#onReady.delete(callback);
   }
 
   /**
@@ -156,7 +135,7 @@ export class CommandRunner implements CommandHost {
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
-    const send = () => this.sender.sendPlain(() => this.connection.call(name, ...args));
+    const send = () => this.connection.call(name, ...args);
     return this.send({ lockName: "", send }, (reply) => reply);
   }
 
@@ -188,35 +167,29 @@ export class CommandRunner implements CommandHost {
     return new RedisUnavailableError(lockName, cause);
   }
 
-  /** Ends the retries and takes the listeners off the user's connection. */
+  /** Ends all commands. */
   close(): void {
     this.#closed = true;
-    for (const stop of this.#stopListening) stop();
-    this.#trouble.close();
-    this.sender.close();
     this.cleanUp.close();
     for (const command of this.#commands()) command.close();
     this.limit.close();
-    this.#onReady.clear();
   }
 
   silent(): void {
+    this.servers.resetSilent();
     lookForMasters(this.connection);
   }
 
   over(command: AnyCommand): void {
     if (!this.limit.running.remove(command)) this.#timed.remove(command);
+    if (command.isLeftover) this.alive.done();
+    else this.alive.release();
   }
 
   goOn(command: AnyCommand): void {
+    if (!command.isLeftover) this.alive.leave();
+    command.isLeftover = true;
     this.limit.start(command);
-  }
-
-  /** With autoResendUnfulfilledCommands off, ioredis may never settle the promises of unanswered commands. */
-  #resend(): void {
-    if (this.#resendsItself) return;
-    this.backlog.abandoned.clear();
-    for (const command of this.#commands()) command.send();
   }
 
   /**
@@ -224,6 +197,7 @@ export class CommandRunner implements CommandHost {
    * milliseconds after which one that goes on is given up.
    */
   begin(command: Command, within: number = this.commandTimeout, giveUpAfter?: number): void {
+    this.alive.need();
     command.open(giveUpAfter);
     if (within === this.limit.ms) this.limit.start(command, command.sentAt.mono);
     else {

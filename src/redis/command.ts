@@ -15,7 +15,7 @@ import type { Timed } from "../base/shared-timeout.js";
 import type { KeyValues } from "../scripts/script.js";
 import type { AnyScriptCall, PlainCommand } from "./call.js";
 import type { Connection } from "./connection.js";
-import { finalError, forbidsKey, isMissingScript, isReply, isTimedOut, scrubbed } from "./failures.js";
+import { finalError, forbidsKey, isMissingScript, isReply, scrubbed } from "./failures.js";
 import { forbiddenKeys } from "./forbidden.js";
 import type { Sender } from "./sender.js";
 import type { ServerHealth } from "./server-health.js";
@@ -49,6 +49,8 @@ export interface CommandHost {
 export interface AnyCommand extends Timed {
   /** Cancels the timer of a command with a time-out of its own. */
   cancel: (() => void) | undefined;
+  /** It goes on though its time was up; the host sets it. */
+  isLeftover: boolean;
   /** Sends it once more. */
   send(): void;
   /** The client is closed. */
@@ -71,6 +73,7 @@ export abstract class Command implements AnyCommand {
   declare cancel: (() => void) | undefined;
   /** When it was begun: what the server grants to it counts from then. */
   declare sentAt: Instant;
+  isLeftover = false;
   readonly #host: CommandHost;
   /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
   #round = 0;
@@ -132,6 +135,7 @@ export abstract class Command implements AnyCommand {
   open(giveUpAfter?: number): void {
     this.#isOpen = true;
     this.sentAt = instant(this.#host.clock);
+    this.isLeftover = false;
     this.#round++;
     this.#failures = undefined;
     if (giveUpAfter !== undefined) this.#givenUpAt = this.sentAt.mono + giveUpAfter;
@@ -244,9 +248,7 @@ export abstract class Command implements AnyCommand {
     if (this.#health && isReply(error)) this.#health.refusal = failures.cause;
     if (this.#isGivenUp) return this.#fail(this.#host.unavailable(this.lockName, failures.cause));
     failures.cancelPause = this.#host.clock.after(failures.pause, () => this.send());
-    // A command that ioredis timed out is still on the connection, where fast retries would pile up.
-    const longest = isTimedOut(error) ? this.#host.limit.ms : LONGEST_PAUSE;
-    failures.pause = Math.min(2 * failures.pause, longest);
+    failures.pause = Math.min(2 * failures.pause, LONGEST_PAUSE);
   }
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */

@@ -8,17 +8,15 @@ interface Ioredis {
   readonly Redis: new (...options: (string | object)[]) => Connection;
 }
 
-/** A connection to a URL (`redis://`, `rediss://`) or by an ioredis options object. */
-export function connect(target: string | object): Connection {
+/**
+ * A connection to a URL (`redis://`, `rediss://`) or by an ioredis options object. It never connects: the client makes its
+ * own from it.
+ */
+export function connectionTo(target: string | object): Connection {
   checkTarget(target);
   const { Redis } = loadIoredis();
-  // Lazily: a connection that is refused below has not connected yet. ioredis takes the first of options that differ.
-  const redis = make(() => new Redis({ lazyConnect: true }, target));
-  checkConnection(redis);
-  redis.connect().catch(() => {
-    // ioredis reports the failure by its event `error`, too.
-  });
-  return redis;
+  // ioredis takes the first of options that differ.
+  return checkConnection(make(() => new Redis({ lazyConnect: true }, target)));
 }
 
 /** Refuses what ioredis would pass over: it would connect to its default address instead. */

@@ -35,15 +35,10 @@ export interface Stream {
   uncork(): void;
   ref(): void;
   unref(): void;
+  destroy(): void;
   on(event: "error", listener: Listener): unknown;
-  readonly destroyed?: boolean;
   /** The error that closed it, if one did. */
   readonly errored?: Error | null;
-}
-
-interface Condition {
-  /** The database. */
-  readonly select: number;
 }
 
 /** A {@link RedisConnection} as the inside of the library sees it. */
@@ -53,10 +48,6 @@ export interface Connection {
   readonly isCluster?: boolean;
   /** The socket, while there is one; a Cluster has none of its own. */
   readonly stream?: Stream | undefined;
-  /** What ioredis notes of a connection, and during a reconnect of the one before. A Cluster has neither. */
-  readonly condition?: Condition | null;
-  readonly prevCondition?: Condition | null;
-  select?(db: number): Promise<unknown>;
   evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown>;
   eval(text: string, keys: number, ...rest: string[]): Promise<unknown>;
   call(command: string, ...rest: string[]): Promise<unknown>;
@@ -71,15 +62,10 @@ export interface Connection {
 
 export interface ConnectionOptions {
   readonly keyPrefix?: string;
-  readonly redisOptions?: { readonly keyPrefix?: string; readonly autoResendUnfulfilledCommands?: boolean };
-  readonly autoResendUnfulfilledCommands?: boolean;
-  readonly enableAutoPipelining?: boolean;
-  readonly autoPipeliningIgnoredCommands?: readonly string[];
+  readonly redisOptions?: ConnectionOptions;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  readonly sentinelUsername?: string | undefined;
-  readonly sentinelPassword?: string | undefined;
-  db?: number;
+  readonly db?: number;
   readonly host?: string;
   readonly port?: number;
   /** The path of a Unix socket. */
@@ -106,14 +92,10 @@ export interface SubscriberConnection extends Connection {
   ping(): Promise<unknown>;
 }
 
-/** One server: it can be asked, and connections to it can be made. That of ioredis can be ended, and is made anew. */
-export type ServerConnection = Pick<SubscriberConnection, "options" | "call" | "duplicate"> &
-  Partial<Pick<SubscriberConnection, "disconnect">>;
+/** One server: it can be asked, and connections to it can be made. */
+export type ServerConnection = Pick<SubscriberConnection, "options" | "call" | "duplicate"> & Resettable;
 
-/** The database of a connection, which its user may change at any time by SELECT. */
-export function databaseOf({ condition, prevCondition, options }: Connection): number {
-  return (prevCondition ?? condition)?.select ?? options.db ?? 0;
-}
+type Resettable = Partial<Pick<Connection, "stream" | "disconnect">>;
 
 /** `host:port`, as {@link ClusterConnection.slots} names servers. */
 export function addressOf({ options }: Pick<Connection, "options">): string {
@@ -142,6 +124,13 @@ export function isCluster(connection: Connection): connection is ClusterConnecti
   return connection.isCluster === true;
 }
 
+/** Closes the socket of what has been silent: ioredis makes it anew, and sends what has no answer once more. */
+export function reset(silent: Resettable): void {
+  // A disconnect would wait for the server to close its side, too.
+  if (silent.stream) silent.stream.destroy();
+  else silent.disconnect?.(true);
+}
+
 /**
  * Makes ioredis ask where the slots of a cluster are. By itself it asks when a node says MOVED or closes its
  * connection. A node whose machine or network has died does neither, so its successor would not be found until TCP
@@ -168,23 +157,7 @@ export function checkConnection(value: unknown): Connection {
     // ioredis prefixes keys but not channels, so releases would be announced where nobody listens.
     throw new TypeError("redis must not use ioredis' keyPrefix; give the LockClient option `prefix` instead");
   }
-  if (isLeftWaiting(connection)) throw new TypeError(LEFT_WAITING);
   return connection;
-}
-
-const LEFT_WAITING =
-  "redis must not have enableAutoPipelining together with autoResendUnfulfilledCommands: false. After one lost reply ioredis " +
-  'sends nothing any more; set its option autoPipeliningIgnoredCommands: ["eval", "evalsha"], or one of the two off';
-
-/** Whether ioredis would keep what it is given behind a pipeline whose reply is lost, and never send it. */
-function isLeftWaiting({ options, isCluster: isOfNodes }: Connection): boolean {
-  const {
-    enableAutoPipelining,
-    autoResendUnfulfilledCommands: resends,
-    autoPipeliningIgnoredCommands = [],
-  } = options;
-  if (isOfNodes || !enableAutoPipelining || resends !== false) return false;
-  return !["eval", "evalsha"].every((command) => autoPipeliningIgnoredCommands.includes(command));
 }
 
 /** What came instead of a connection, and what to do about it. */
@@ -200,18 +173,4 @@ function whatCame(value: unknown): string {
     return ", not a client of Valkey GLIDE; ioredis, iovalkey and redis are what it works with";
   if (has("evalsha")) return ", which can make a connection like itself by duplicate()";
   return `, not ${received(value)}; LockClient.connect takes the options of one`;
-}
-
-/**
- * Listens to the errors of a connection that the library itself has made. A TLS socket can fail twice: by the
- * certificate, and by the peer's answer to that. ioredis listens to the first error only, and an error without a
- * listener ends the process.
- */
-export function hearErrors(connection: Connection, listener: (error: Error) => void): void {
-  let heard: Stream | undefined;
-  connection.on("error", (error: Error) => {
-    if (connection.stream !== heard) connection.stream?.on("error", () => {});
-    heard = connection.stream;
-    listener(error);
-  });
 }

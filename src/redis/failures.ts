@@ -92,11 +92,6 @@ export function isMissingScript(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("NOSCRIPT");
 }
 
-/** True if ioredis' own `commandTimeout` was over: the connection stands, and the server may still run the command. */
-export function isTimedOut(error: unknown): boolean {
-  return error instanceof Error && error.message === "Command timed out";
-}
-
 /** True if another master has the key's slot. */
 export function isMoved(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("MOVED ");

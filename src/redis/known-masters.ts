@@ -2,9 +2,9 @@
  * What is known of the servers behind one connection of a RedLock: whether they are there, and which servers they are.
  */
 import { isLockError } from "../base/errors.js";
+import { noop } from "../base/work.js";
 import type { CommandRunner } from "./command-runner.js";
 import { isCluster, masterAddress, nodeAt } from "./connection.js";
-import { onEvents } from "./connection-events.js";
 
 /** The states of a connection that has not reached a server yet. */
 const FRESH: readonly string[] = ["wait", "connecting", "connect"];
@@ -53,18 +53,18 @@ export class KnownMasters {
     const { clock, connection, commandTimeout } = this.#runner;
     return new Promise((resolve, reject) => {
       const stop = (settle: () => void) => () => {
-        for (const end of stops) end();
+        cancel();
+        connection.off("ready", ready);
+        connection.off("close", failed);
         settle();
       };
       const ready = stop(resolve);
       const failed = stop(() => reject(this.#runner.unavailable("")));
-      const stops = [
-        clock.after(commandTimeout, failed),
-        onEvents(connection, ["ready"], ready),
-        onEvents(connection, ["close"], failed),
-      ];
-      // A lazy connection connects only when it is told to; its events report how that ends.
-      if (connection.status === "wait") connection.connect().catch(() => undefined);
+      const cancel = clock.after(commandTimeout, failed);
+      connection.on("ready", ready);
+      connection.on("close", failed);
+      // It connects only when it is told to; its events report how that ends.
+      if (connection.status === "wait") connection.connect().catch(noop);
     });
   }
 

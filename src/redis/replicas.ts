@@ -9,17 +9,8 @@ import { quietly } from "../base/work.js";
 import type { EvalArguments } from "../scripts/script.js";
 import type { AnyScriptCall, Reader } from "./call.js";
 import type { CommandRunner } from "./command-runner.js";
-import {
-  type Connection,
-  databaseOf,
-  isCluster,
-  lookForMasters,
-  masterAddress,
-  nodeAt,
-} from "./connection.js";
-import { onEvents } from "./connection-events.js";
+import { type Connection, isCluster, lookForMasters, masterAddress, nodeAt, reset } from "./connection.js";
 import { isMoved } from "./failures.js";
-import { hearLosses } from "./hear-losses.js";
 import { type Acknowledged, Sender } from "./sender.js";
 
 export interface ReplicasOptions {
@@ -62,22 +53,12 @@ export class Replicas {
   readonly #next = new Map<string, Grant[]>();
   /** Open requests, by the ids of their calls. */
   readonly #requests = new Map<string, Set<Request>>();
-  readonly #stopListening: readonly (() => void)[];
 
   constructor(options: ReplicasOptions) {
     const { connection, legacyServer, runner } = options;
     this.#options = options;
     this.#sender = new Sender(connection, legacyServer);
-    const lost = () => {
-      runner.connectionEpoch++;
-    };
-    // The connection ends, and connects again, together with the user's connection from which it was made.
-    if (runner.connection.status === "end") connection.disconnect();
-    this.#stopListening = [
-      hearLosses(connection, lost),
-      onEvents(runner.connection, ["end"], () => connection.disconnect()),
-      onEvents(runner.connection, ["ready"], () => this.#reconnect()),
-    ];
+    for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => runner.connectionEpoch++);
   }
 
   /** How many scripts were sent on this connection. */
@@ -127,11 +108,6 @@ export class Replicas {
     for (const request of this.#requests.get(id) ?? []) request.undo = undo;
   }
 
-  close(): void {
-    for (const stop of this.#stopListening) stop();
-    this.#options.connection.disconnect();
-  }
-
   /** A part of the request is open until `work` has settled. */
   #open(request: Request, work: Promise<unknown>): void {
     const { id } = request;
@@ -145,17 +121,7 @@ export class Replicas {
     });
   }
 
-  #reconnect(): void {
-    const { connection } = this.#options;
-    if (connection.status !== "end") return;
-    connection.connect().catch(() => {
-      // The calls on this connection report what is wrong.
-    });
-  }
-
   #enqueue(key: string, request: Request): Promise<Acknowledged> {
-    // By the user's options the connection may have given up, and nothing else would connect it again.
-    if (this.#options.runner.connected) this.#reconnect();
     // A pipeline and its WAIT can go to one server only.
     const server = masterAddress(this.#options.connection, key);
     return new Promise((resolve, reject) => {
@@ -195,8 +161,8 @@ export class Replicas {
     const { connection } = this.#options;
     lookForMasters(connection);
     // Unanswered commands are then sent again at once, while the tombstones of calls that were given up still stand.
-    if (isCluster(connection)) nodeAt(connection, server)?.disconnect?.(true);
-    else if (connection.status === "ready") connection.disconnect(true);
+    const silent = isCluster(connection) ? nodeAt(connection, server) : connection;
+    if (silent) reset(silent);
   }
 
   async #send(grants: readonly Grant[]): Promise<void> {
@@ -204,7 +170,6 @@ export class Replicas {
     if (grants.length === 0) return;
     try {
       const scripts = grants.map(({ request }) => request.script);
-      this.#selectDatabase();
       const { replies, acknowledged } = await this.#sender.sendAndWait(scripts, required, timeout);
       for (const [i, { resolve, reject }] of grants.entries()) {
         const [error, reply] = replies[i] as (typeof replies)[number];
@@ -214,18 +179,6 @@ export class Replicas {
     } catch (error) {
       for (const { reject } of grants) this.#refuse(reject, error);
     }
-  }
-
-  /** Grants go where all other commands go: the user may have chosen another database for the connection. */
-  #selectDatabase(): void {
-    const { connection, runner } = this.#options;
-    const database = databaseOf(runner.connection);
-    if (database === databaseOf(connection)) return;
-    // What is sent while ioredis connects anew goes to the database of the options.
-    connection.options.db = database;
-    connection.select?.(database).catch(() => {
-      // The sender selects it once more before it sends the grants.
-    });
   }
 
   /** ioredis follows a slot that has moved, but not if one command of the pipeline, the WAIT, got its answer. */

@@ -1,7 +1,4 @@
-/**
- * Sends scripts: EVALSHA, with EVAL where the server does not know the script yet. Never `defineCommand`, which would
- * add methods to the user's client.
- */
+/** Sends scripts: EVALSHA, with EVAL where the server does not know the script yet. */
 import { nextTick } from "../base/platform.js";
 import {
   type ArgumentValues,
@@ -12,7 +9,6 @@ import {
   type ScriptText,
 } from "../scripts/script.js";
 import type { Connection, Stream } from "./connection.js";
-import { Database } from "./database.js";
 import { isShebangRefused } from "./failures.js";
 
 const COMMANDS_PER_WRITE = 16;
@@ -31,7 +27,6 @@ interface Waited {
 
 export class Sender {
   readonly #connection: Connection;
-  readonly #database: Database;
   #legacy: boolean;
   /** The socket that commands of this tick are written to. */
   #stream: Stream | undefined;
@@ -46,7 +41,6 @@ export class Sender {
 
   constructor(connection: Connection, legacy: boolean) {
     this.#connection = connection;
-    this.#database = new Database(connection);
     this.#legacy = legacy;
   }
 
@@ -60,33 +54,17 @@ export class Sender {
     args: A,
     anew: boolean,
   ): Promise<unknown> {
-    // As run() would, but without making a function for each command.
-    if (this.#database.isFirst) return this.#send(script, keys, args, anew);
-    return this.#database.run(() => this.#send(script, keys, args, anew));
-  }
-
-  #send<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    keys: K,
-    args: A,
-    anew: boolean,
-  ): Promise<unknown> {
     const form = this.#legacy ? script.legacy : script.modern;
     const isNew = anew || !this.#known.has(form.sha1);
     const command = encode(isNew ? form.text : form.sha1, script, keys, args);
     this.sent++;
     if (isNew) {
       // Decided by the form that is sent, not by `#legacy`: the form of another call may have been refused meanwhile.
-      const again = form === script.legacy ? undefined : () => this.#send(script, keys, args, true);
+      const again = form === script.legacy ? undefined : () => this.send(script, keys, args, true);
       return this.#teach(form, command, again);
     }
     this.#cork();
     return this.#connection.evalsha(...command);
-  }
-
-  /** Sends a command that is no script, in the database of the connection. */
-  sendPlain<T>(send: () => Promise<T>): Promise<T> {
-    return this.#database.run(send);
   }
 
   /**
@@ -111,11 +89,7 @@ export class Sender {
    * Sends scripts and, behind them on the same connection, a WAIT for replicas: WAIT counts the writes of its own
    * connection only. On a cluster all keys must be on one server.
    */
-  sendAndWait(scripts: readonly EvalArguments[], replicas: number, timeout: number): Promise<Waited> {
-    return this.#database.run(() => this.#sendAndWait(scripts, replicas, timeout));
-  }
-
-  async #sendAndWait(scripts: readonly EvalArguments[], replicas: number, timeout: number): Promise<Waited> {
+  async sendAndWait(scripts: readonly EvalArguments[], replicas: number, timeout: number): Promise<Waited> {
     const pipeline = this.#connection.pipeline();
     this.sent += scripts.length;
     for (const script of scripts) pipeline.eval(...script);
@@ -145,10 +119,6 @@ export class Sender {
       this.#legacy = true;
       return again();
     }
-  }
-
-  close(): void {
-    this.#database.close();
   }
 
   /**

@@ -4,6 +4,9 @@ import type { Clock } from "../base/clock.js";
 /** The share of `commandTimeout` for which a server may owe an answer and be silent before it counts as away. */
 const SHARE_OF_TIMEOUT = 1 / 10;
 
+/** Milliseconds: a call is timed from a moment before it is sent. */
+const TOLERANCE = 2;
+
 export class ServerHealth {
   readonly #clock: Clock;
   readonly #commandTimeout: number;
@@ -11,6 +14,8 @@ export class ServerHealth {
   #unanswered = 0;
   /** Monotonic milliseconds: when it answered last, or began to owe an answer. */
   #silentSince = 0;
+  /** Monotonic milliseconds: when its connection was closed last because of its silence. */
+  #resetAt = 0;
   /** How often it has given an answer that can be used. */
   answers = 0;
   /** The last call was given up without an answer. */
@@ -29,6 +34,17 @@ export class ServerHealth {
   get away(): boolean {
     if (this.#unanswered === 0) return false;
     return this.#clock.mono() - this.#silentSince > this.#commandTimeout * SHARE_OF_TIMEOUT;
+  }
+
+  /** True if the server owes an answer, and this connection to it has brought none for so many milliseconds. */
+  isSilentFor(ms: number): boolean {
+    const since = Math.max(this.#silentSince, this.#resetAt);
+    return this.#unanswered > 0 && this.#clock.mono() - since >= ms - TOLERANCE;
+  }
+
+  /** Its connection is closed because of its silence. */
+  reset(): void {
+    this.#resetAt = this.#clock.mono();
   }
 
   get owesAnswer(): boolean {

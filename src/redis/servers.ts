@@ -1,8 +1,11 @@
 /** The servers that a connection leads to: one, or the masters of a cluster. */
 import type { Clock } from "../base/clock.js";
 import type { KeyValues } from "../scripts/script.js";
-import { type Connection, isCluster, masterAddress } from "./connection.js";
+import { type Connection, isCluster, masterAddress, nodeAt, reset } from "./connection.js";
 import { ServerHealth } from "./server-health.js";
+
+/** Milliseconds that an attempt to connect has at least, however short `commandTimeout` is. */
+const SHORTEST_ATTEMPT = 1_000;
 
 export class Servers {
   readonly #connection: Connection;
@@ -40,6 +43,17 @@ export class Servers {
   get refusal(): Error | undefined {
     for (const { owesAnswer, refusal } of this.#servers.values()) if (owesAnswer && refusal) return refusal;
     return undefined;
+  }
+
+  /** Closes the connections to servers that owe an answer and have been silent for `commandTimeout`. */
+  resetSilent(): void {
+    const least = this.connected ? 0 : SHORTEST_ATTEMPT;
+    for (const [address, health] of this.#servers) {
+      if (!health.isSilentFor(Math.max(this.#commandTimeout, least))) continue;
+      health.reset();
+      const silent = isCluster(this.#connection) ? nodeAt(this.#connection, address) : this.#connection;
+      if (silent) reset(silent);
+    }
   }
 
   /** True if the server of this key is not connected, or {@link ServerHealth.unresponsive}. */

@@ -2,9 +2,7 @@
  * Remembers what is wrong with a connection, as the cause of the errors of calls that got no answer. A cluster stays ready
  * when it loses a node, so the trouble of a node is over with its next answer.
  */
-import { errorMonitor } from "node:events";
 import { addressOf, type Connection, isCluster } from "./connection.js";
-import { onEvents } from "./connection-events.js";
 import { scrubbed } from "./failures.js";
 
 export class Trouble {
@@ -15,26 +13,18 @@ export class Trouble {
   #last: Error | undefined;
   /** The node that {@link #last} is about, and how many answers it had given before. */
   #node: { readonly address: string; readonly answers: number } | undefined;
-  readonly #stopListening: readonly (() => void)[];
 
   constructor(connection: Connection, answersOf: (address: string) => number) {
     this.#connection = connection;
     this.#answersOf = answersOf;
-    const ready = () => {
+    connection.on("error", (error: unknown) => this.#blame(error));
+    connection.on("node error", (error: unknown, address: string) => {
+      this.#blame(error, address);
+      this.#node = { address, answers: answersOf(address) };
+    });
+    connection.on("ready", () => {
       this.#last = undefined;
-    };
-    this.#stopListening = [
-      // Not the event `error`: with a listener for it, ioredis would print no errors to users who listen to none.
-      onEvents(connection, [errorMonitor], (error) => this.#blame(error)),
-      // An error that nobody listens to is not emitted, but the socket remembers why it was closed.
-      onEvents(connection, ["close"], () => this.#blame(connection.stream?.errored)),
-      onEvents(connection, ["node error"], (error, at) => {
-        const address = String(at);
-        this.#blame(error, address);
-        this.#node = { address, answers: answersOf(address) };
-      }),
-      onEvents(connection, ["ready"], ready),
-    ];
+    });
   }
 
   /** Why a call got no usable answer. `refusal`: what the server said to the last one, if it said something. */
@@ -47,10 +37,6 @@ export class Trouble {
     return new Error(
       status === "ready" ? `${this.#where} gave no answer` : `no connection to ${this.#where} (${status})`,
     );
-  }
-
-  close(): void {
-    for (const stop of this.#stopListening) stop();
   }
 
   /** Where the connection leads to. */

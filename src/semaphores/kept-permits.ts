@@ -1,6 +1,6 @@
 /** Permits that were taken without a lease: the watchdog renews them until they are given back or lost. */
 import type { LossReason } from "../base/errors.js";
-import { LiveSet } from "../base/live-set.js";
+import type { LiveSet } from "../base/live-set.js";
 import type { Env } from "../env.js";
 import { permitsRenew } from "../scripts/generated.js";
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
@@ -30,7 +30,7 @@ export class KeptPermits implements PermitHost {
   readonly #returning = new Map<string, Promise<boolean>>();
 
   constructor(env: Env, options: WatchdogOptions) {
-    this.live = new LiveSet(env.stir);
+    this.live = env.liveSet();
     this.watchdog = new Watchdog(options, RENEWAL_RULES);
     this.renewer = new ScriptRenewer(
       env.runner,

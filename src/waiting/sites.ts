@@ -29,6 +29,17 @@ export class Sites {
     this.kept = new SharedTimeout(env.clock, KEPT, outside);
   }
 
+  /** A call begins: of this client, or of a group with a member of it. */
+  began(call: Waiter): void {
+    if (this.calls.has(call)) return;
+    this.calls.add(call);
+    this.env.runner.alive.need();
+  }
+
+  over(call: Waiter): void {
+    if (this.calls.delete(call)) this.env.runner.alive.release();
+  }
+
   /** The site of those that want this. Its name is not made while nobody waits for anything. */
   get(wanted: { readonly siteName: string }): Site | undefined {
     return this.#sites.size > 0 ? this.#sites.get(wanted.siteName) : undefined;

@@ -166,7 +166,7 @@ export abstract class Waiter<G = unknown> extends Command {
     return new Promise<G | undefined>((resolve, reject) => {
       this.#resolve = resolve as (value: unknown) => void;
       this.#reject = reject;
-      this.env.sites.calls.add(this);
+      this.env.sites.began(this);
       const { wait, signal } = this;
       if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
         const { clock } = this.env;
@@ -360,7 +360,7 @@ export abstract class Waiter<G = unknown> extends Command {
   #finish(taken: boolean): void {
     const wasOpen = this.isOpen || this.state === "trying";
     this.state = "over";
-    this.env.sites.calls.delete(this);
+    this.env.sites.over(this);
     this.stop();
     if (wasOpen && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();

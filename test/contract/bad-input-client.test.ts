@@ -258,23 +258,6 @@ describe("ioredis' keyPrefix is refused with a TypeError that names `prefix`", (
   });
 });
 
-describe("ioredis' options that leave commands waiting for ever after a lost reply", () => {
-  const both = { enableAutoPipelining: true, autoResendUnfulfilledCommands: false, lazyConnect: true };
-
-  test("are refused with a TypeError that names both, and the way out [B262]", () => {
-    const { message } = throws(() => new LockClient(server.connect(both)), TypeError);
-    for (const option of ["enableAutoPipelining", "autoResendUnfulfilledCommands", "evalsha"])
-      expect(message).toContain(option);
-  });
-
-  test.each([
-    ["one of the two", { ...both, autoResendUnfulfilledCommands: true }],
-    ["scripts left out", { ...both, autoPipeliningIgnoredCommands: ["eval", "evalsha"] }],
-  ])("are taken with %s", (_, options) => {
-    expect(() => new LockClient(server.connect(options))).not.toThrow();
-  });
-});
-
 describe("a cluster of 3 masters", () => {
   let cluster: RedisCluster;
   let client: LockClient;

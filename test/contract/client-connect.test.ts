@@ -1,5 +1,5 @@
 /**
- * Contract section 1: connect, ready, prefix, the one subscriber connection, and which connections belong to the user.
+ * Contract section 1: connect, ready, prefix, and how many connections a client has.
  */
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
@@ -217,11 +217,12 @@ describe("prefix", () => {
 });
 
 describe("connections", () => {
-  test("one subscriber connection however many locks and waiters there are", async () => {
+  test("one for commands and one for messages, however many locks and waiters there are", async () => {
     const before = await connectionsOf(server);
     const client = new LockClient(redis, UNHURRIED);
     const holds = await Promise.all(Array.from({ length: 20 }, (_, i) => client.getLock(`l${i}`).lock()));
-    expect(await connectionsSince(before, server)).toEqual([]);
+    const commands = { id: expect.any(String), subscribed: 0 };
+    expect(await connectionsSince(before, server)).toEqual([commands]);
     const waiters = await Promise.all(
       holds.flatMap(({ lockName }) =>
         [1, 2, 3].map(() => untilWaiting(client, () => client.getLock(lockName).run(() => "done"))),
@@ -230,13 +231,14 @@ describe("connections", () => {
     await until("all channels are subscribed", async () =>
       (await connectionsOf(server)).some(({ subscribed }) => subscribed === 20),
     );
-    expect(await connectionsSince(before, server)).toEqual([{ id: expect.any(String), subscribed: 20 }]);
+    const messages = { ...commands, subscribed: 20 };
+    expect(await connectionsSince(before, server)).toEqual([commands, messages]);
     await Promise.all(holds.map((hold) => hold.unlock()));
     await Promise.all(waiters.map(({ done }) => done));
     await until("no channel is subscribed any more", async () =>
       (await connectionsOf(server)).every(({ subscribed }) => subscribed === 0),
     );
-    expect(await connectionsSince(before, server)).toHaveLength(1);
+    expect(await connectionsSince(before, server)).toHaveLength(2);
     await client.close();
     await untilOnly(before);
   });
@@ -287,10 +289,10 @@ describe.skipIf(!isBuilt)("isLockError works across copies", () => {
   });
 });
 
-test("a client that nobody uses has no key and no connection of its own", async () => {
+test("a client that nobody has used has no connection, and one whose locks are given back has no key", async () => {
   const before = await connectionsOf(server);
   await using client = new LockClient(redis, UNHURRIED);
-  await warmUp(client.getLock("a"));
   expect(await connectionsSince(before, server)).toEqual([]);
+  await warmUp(client.getLock("a"));
   await untilGone(redis, "a");
 });

@@ -1,43 +1,58 @@
-/** Contract section 6: no timer of ours keeps an idle process alive, and no internal promise rejects unhandled. */
-import { execFile } from "node:child_process";
+/**
+ * Contract sections 1 and 6: no connection and no timer of ours keeps an idle process alive, and no internal promise rejects
+ * unhandled.
+ */
+import { type ChildProcess, execFile } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { forFile, startRedis } from "../support/index.js";
-import { distUrl, isBuilt } from "./helpers.js";
+import { forFile, startCluster, startRedis, until } from "../support/index.js";
+import { deferred, distUrl, isBuilt } from "./helpers.js";
 
-const server = await forFile(startRedis());
+const [server, cluster] = await Promise.all([forFile(startRedis()), forFile(startCluster())]);
+const nodeRedisUrl = new URL("node-redis.js", distUrl).href;
 
 interface Ended {
   readonly code: number;
   readonly output: string;
 }
 
+interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+}
+
+const PLACES = { PORT: server.port, CLUSTER: cluster.nodes[0]?.port, ENTRY: JSON.stringify(nodeRedisUrl) };
+
 /** Runs a program that has `redis`, `client` and `lock`; one that does not end by itself is killed, with code -1. */
 function run(body: string): Promise<Ended> {
+  return start(body).ended;
+}
+
+function start(body: string, options: object = { watchdogTimeout: 30_000, commandTimeout: 20_000 }): Running {
   const program = `
     import { LockClient } from ${JSON.stringify(distUrl)};
     import { Redis } from "ioredis";
     process.on("unhandledRejection", (error) => { console.log("unhandled", error); process.exitCode = 3; });
     const redis = new Redis(${server.port});
     redis.on("error", () => {});
-    const client = new LockClient(redis, { watchdogTimeout: 30_000, commandTimeout: 20_000 });
+    const client = new LockClient(redis, ${JSON.stringify(options)});
     const lock = client.getLock("name-" + process.pid);
     const listening = async () => {
       while ((await redis.pubsub("CHANNELS", "*name-" + process.pid + "*")).length === 0) await new Promise(setImmediate);
     };
-    ${body}
+    ${body.replaceAll(/\b(PORT|CLUSTER|ENTRY)\b/g, (place) => String(PLACES[place as keyof typeof PLACES]))}
     console.log("end of program");`;
-  return new Promise((resolve) => {
-    const args = ["--input-type=module", "-e", program];
-    const child = execFile(
-      process.execPath,
-      args,
-      { timeout: 40_000, cwd: import.meta.dirname },
-      (error, stdout, stderr) => {
-        const code = error ? (child.exitCode ?? -1) : 0;
-        resolve({ code, output: stdout + stderr });
-      },
-    );
-  });
+  const { promise: ended, resolve } = deferred<Ended>();
+  const args = ["--input-type=module", "-e", program];
+  const child = execFile(
+    process.execPath,
+    args,
+    { timeout: 40_000, cwd: import.meta.dirname },
+    (error, stdout, stderr) => {
+      const code = error ? (child.exitCode ?? -1) : 0;
+      resolve({ code, output: stdout + stderr });
+    },
+  );
+  return { child, ended };
 }
 
 /** A waiter that a message wakes. */
@@ -48,11 +63,6 @@ const FINE = { code: 0, output: "end of program\n" };
 
 describe.skipIf(!isBuilt)("a process exits by itself", () => {
   test.concurrent.each([
-    [
-      "a hold that the watchdog renews, when the user's connection is closed",
-      "await lock.lock(); redis.disconnect();",
-    ],
-    ["a hold with a long lease", "await lock.lock({ lease: 2 ** 40 }); redis.disconnect();"],
     ["a hold given back", "await (await lock.lock()).unlock(); await redis.quit();"],
     ["a client that was never used", "await redis.quit();"],
     [
@@ -79,8 +89,29 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
        await redis.quit();`,
     ],
     [
-      "a client that waits when its connection goes",
-      `await lock.lock(); lock.lock().catch(() => {}); await listening(); await redis.quit();`,
+      "calls that Redis did not answer, and what they leave to do",
+      `const away = new LockClient(new Redis({ port: 1, lazyConnect: true }), { commandTimeout: 300 });
+       await away.getLock("x").lock().catch(() => {}); await away.getLock("x").isLocked().catch(() => {});
+       redis.disconnect();`,
+    ],
+    [
+      "a client of a cluster",
+      `const { Cluster } = await import("ioredis"); const nodes = new Cluster([{ port: CLUSTER }]);
+       const spread = new LockClient(nodes); const held = spread.getLock("c" + process.pid);
+       const hold = await held.lock(); const next = held.lock({ wait: 500 }).catch(() => {}); await next;
+       await hold.unlock(); await nodes.quit(); redis.disconnect();`,
+    ],
+    [
+      "clients of node-redis",
+      `const { createClient, createCluster } = await import("redis"); const { fromNodeRedis } = await import(ENTRY);
+       const users = [createClient({ url: "redis://127.0.0.1:PORT" }), createCluster({ rootNodes: [{ url: "redis://127.0.0.1:CLUSTER" }] })];
+       for (const user of users) {
+         const lock = new LockClient(fromNodeRedis(user.on("error", () => {}))).getLock("n" + process.pid);
+         const hold = await lock.lock(); await lock.tryLock(200); await hold.unlock();
+         while (!user.isOpen) await new Promise(setImmediate);
+         await user.close();
+       }
+       redis.disconnect();`,
     ],
     [
       "a client that has waited, with a connection that does not hold the process",
@@ -97,7 +128,7 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
     ],
     [
       "a client that owns its connection, after close",
-      `const own = LockClient.connect("redis://127.0.0.1:${"PORT"}"); await own.ready();
+      `const own = LockClient.connect("redis://127.0.0.1:PORT"); await own.ready();
        await own.getLock("x" + process.pid).run(() => {}); await own.close(); redis.disconnect();`,
     ],
     [
@@ -114,6 +145,23 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
       "const hold = await lock.lock(); redis.disconnect(); hold.unlock().catch(() => {});",
     ],
   ])("%s", async (_, body) => {
-    expect(await run(body.replace("PORT", String(server.port)))).toEqual(FINE);
+    expect(await run(body)).toEqual(FINE);
+  });
+});
+
+describe.skipIf(!isBuilt)("a process goes on by itself", () => {
+  test.each([
+    ["while it holds, and renews", "await lock.lock();"],
+    ["while it waits", "new LockClient(redis).getLock(lock.name).lock(); await lock.lock();"],
+  ])("%s [§1 unreferenced]", async (_, body) => {
+    const running = start(`${body} redis.disconnect();`, { watchdogTimeout: 600 });
+    const name = `name-${running.child.pid}`;
+    await until("it holds", async () => (await server.call("EXISTS", name)) === 1);
+    const begun = performance.now();
+    // Without the process the lock would be free after its lease.
+    while (performance.now() - begun < 2_000)
+      await until("it is renewed", async () => Number(await server.call("PTTL", name)) > 400);
+    running.child.kill();
+    expect((await running.ended).code).toBe(-1);
   });
 });

@@ -92,7 +92,7 @@ test("a client that is closed while nothing is heard of a channel ends it at onc
   pass,
 }) => {
   await a.client.ready();
-  a.keep("replies", a.connections[1]);
+  a.keep("replies", a.connections.at(-1));
   const ready = watch(a.client.ready());
   await pass(0);
   await a.client.close({ timeout: 0 });
@@ -240,7 +240,7 @@ for (const [what, script, lockName] of [
 
 test("a channel that nothing is heard of fails ready() in time", async ({ a, pass }) => {
   await a.client.ready();
-  a.keep("replies", a.connections[1]);
+  a.keep("replies", a.connections.at(-1));
   const ready = watch(a.client.ready());
   await pass(1_000);
   expect(ready.error).toMatchObject({ code: "UNAVAILABLE", lockName: "" });

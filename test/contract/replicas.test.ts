@@ -25,10 +25,10 @@ function replicated(
   row(title, { kinds, client }, async (place) => {
     let acknowledged = 2;
     place.server.instead = ({ name }) => (name === "WAIT" ? acknowledged : undefined);
-    const [first, second] = place.a.connections;
+    const [, commands, grants] = place.a.connections;
     await body({
       ...place,
-      grants: (second ?? first) as MemoryConnection,
+      grants: (grants ?? commands) as MemoryConnection,
       acknowledge: (count) => {
         acknowledged = count;
       },

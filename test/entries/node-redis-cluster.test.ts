@@ -1,6 +1,6 @@
 /** Locks on clients of node-redis for a cluster. */
 import { describe, expect, test, vi } from "vitest";
-import type { ClusterOfNodes } from "../../src/entries/node-redis/cluster.js";
+import type { OwnCluster } from "../../src/entries/node-redis/own-cluster.js";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { LockClient } from "../../src/index.js";
 import type { SubscriberConnection } from "../../src/redis/connection.js";
@@ -33,17 +33,9 @@ const cluster = await forFile(startCluster({ masters: 3, replicas: 1 }));
 
 /** What the tests read of a cluster's client. */
 interface UserCluster extends TestClient {
-  readonly masters: readonly UserNode[];
+  readonly masters: readonly object[];
   readonly _slots: { rediscover(): Promise<void> };
-  nodeClient(node: UserNode): Promise<unknown>;
 }
-
-interface UserNode {
-  readonly address: string;
-  readonly client?: TestClient;
-}
-
-const isClosed = ({ client }: UserNode) => !client?.isOpen;
 
 function make(options: object = {}, redis = nodeRedis(6), nodes = cluster.nodes): UserCluster {
   const rootNodes = nodes.map(({ host, port }) => ({ socket: { host, port } }));
@@ -57,13 +49,13 @@ describe.each(VERSIONS)("%s", (_, redis) => {
 
   test("the end of the library's connections is no reason to look where the slots are [B195]", async () => {
     const user = make({}, redis);
-    const connection = fromNodeRedis(user);
-    const locks = new LockClient(connection, UNHURRIED);
-    await locks.getLock("a").run(() => {});
-    const looks = vi.spyOn(user._slots, "rediscover");
-    await locks.close();
-    await until("the connections have ended", () => connection.status === "wait");
+    const own = (fromNodeRedis(user) as unknown as OwnCluster).duplicate();
+    await own.call("GET", "a");
+    const looks = vi.spyOn(Object.getPrototypeOf(user._slots) as typeof user._slots, "rediscover");
+    own.disconnect();
+    await until("the connections have ended", () => own.status === "end");
     expect(looks).not.toHaveBeenCalled();
+    looks.mockRestore();
   });
 });
 
@@ -103,7 +95,7 @@ test.each([
   await expectLocks(() => fromNodeRedis(make(given)), options);
 });
 
-test("a client is connected by the first call, waited for while its user connects it, and otherwise left to its user", async () => {
+test("a client is connected by the first call and otherwise left to its user, whose close touches no lock", async () => {
   await expectLeftToItsUser(() => make());
 });
 
@@ -112,7 +104,6 @@ test("all masters are listed and asked, also by the first call on a connection t
   const first = new LockClient(connection, UNHURRIED);
   await first.getLock("left behind").run(() => {});
   await first.close();
-  await until("the connection rests", () => connection.status === "wait");
   const locks = forTest(new LockClient(connection, UNHURRIED));
   const listed = async () => {
     const names: string[] = [];
@@ -148,61 +139,46 @@ test.each([
   ["answers", false],
   ["is away", true],
 ])(
-  "a look for the slots leaves no client behind when the user's closes: a master %s [B195]",
+  "a look for the slots leaves no client behind when the connection ends: a master %s [B195]",
   async (_, isAway) => {
     await using proxy = await startClusterProxy(cluster);
     const rootNodes = proxy.startupNodes.map((socket) => ({ socket }));
     const user = make({ rootNodes, nodeAddressMap: proxy.natMap });
-    await user.connect();
-    const connection = fromNodeRedis(user) as unknown as ClusterOfNodes;
+    const own = (fromNodeRedis(user) as unknown as OwnCluster).duplicate();
+    await own.connect();
+    await until("the user's is connected, too", () => user.masters.length === 3);
+    user.destroy();
     const [asked, other] = await cluster.masters();
     const [askedProxy, otherProxy] = [asked, other].map((node) => proxy.proxies.get(node?.port ?? 0));
     if (!askedProxy || !otherProxy) throw new Error("no proxies");
     if (isAway) otherProxy.refuse();
     askedProxy.clear();
     askedProxy.delayReplies(PATIENCE, named("CLUSTER"));
-    connection.refreshSlotsCache(`${asked?.host}:${asked?.port}`);
+    own.refreshSlotsCache(`${asked?.host}:${asked?.port}`);
     await until("it looks", () => askedProxy.count(named("CLUSTER")) > 0);
-    user.destroy();
+    own.disconnect();
     askedProxy.restore();
-    await until("it has made clients, and ended them", () => user.masters[0] && user.masters.every(isClosed));
     const all = [...proxy.proxies.values()];
     await until("no socket is open", () => all.every(({ openConnections }) => openConnections === 0));
   },
 );
 
-test.each([false, true])(
-  "an attempt to connect to a node that has left makes no client of the cluster for it: minimizeConnections %s [B196]",
-  async (minimizeConnections) => {
-    const user = make({ minimizeConnections });
-    await user.connect();
-    const connection = fromNodeRedis(user) as unknown as ClusterOfNodes;
-    const { host, port } = await cluster.masterFor("left");
-    const isLeaving = ({ address }: { address: string }) => address === `${host}:${port}`;
-    const node = user.masters.find(isLeaving);
-    const others = user.masters.filter((each) => each !== node);
-    await Promise.all(others.map((each) => user.nodeClient(each)));
-    const source = connection.nodes().find(isLeaving);
-    const own = source?.duplicate();
-    if (!node || !source || !own) throw new Error("no such node");
-    await politeFailover(cluster, "left");
-    await until("the cluster's client knows", () => {
-      connection.refreshSlotsCache();
-      return !user.masters.some(isLeaving);
-    });
-    let failed = false;
-    own.on("error", () => {
-      failed = true;
-    });
-    own.connect().catch(() => {});
-    await until("it is tried", () => failed || own.status === "ready");
-    expect(isClosed(node)).toBe(true);
-    own.disconnect();
-    // Trouble of the connection, for which a command is tried again; what is thrown would be a mistake of the caller.
-    const asked = source.call("PING");
-    expect(await failure(asked)).toMatchObject({ message: expect.stringContaining("is known") });
-  },
-);
+test("a command for a master that has left is trouble of the connection, so that it is tried again [B196]", async () => {
+  const own = (fromNodeRedis(make()) as unknown as OwnCluster).duplicate();
+  await own.connect();
+  const { host, port } = await cluster.masterFor("left");
+  const isLeaving = ({ address }: { address: string }) => address === `${host}:${port}`;
+  const source = own.nodes().find(isLeaving);
+  await politeFailover(cluster, "left");
+  await until("the connection knows", () => {
+    own.refreshSlotsCache();
+    return !own.nodes().some(isLeaving);
+  });
+  // What is thrown would be a mistake of the caller.
+  const asked = source?.call("PING") as Promise<unknown>;
+  expect(await failure(asked)).toMatchObject({ message: expect.stringContaining("is known") });
+  own.disconnect();
+});
 
 test("a killed master's lock is kept by its replica, and its waiter is woken there", async () => {
   await using own = await startCluster({ masters: 3, replicas: 1 });

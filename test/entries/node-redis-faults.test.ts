@@ -131,10 +131,9 @@ describe.each(VERSIONS)("%s", (_, redis) => {
     await using deaf = await listen();
     // These options send nothing else over a new socket.
     const user = clients.add(redis.client({ socket: deaf.address, RESP: 2, disableClientInfo: true }));
-    const connection = fromNodeRedis(user);
-    const locks = new LockClient(connection, { commandTimeout: 500 });
-    expect(await failure(locks.getLock("a").lock())).toMatchObject({ code: "UNAVAILABLE" });
-    expect(connection.status).not.toBe("ready");
+    const locks = new LockClient(fromNodeRedis(user), { commandTimeout: 500 });
+    const why = { message: expect.stringContaining("no connection to") };
+    expect(await failure(locks.getLock("a").lock())).toMatchObject({ code: "UNAVAILABLE", cause: why });
     await locks.close({ timeout: 0 });
     user.destroy();
   });
@@ -150,18 +149,21 @@ describe.each(VERSIONS)("%s", (_, redis) => {
   test("a connection that ends on its way stays ended, whatever waited for it, and leaves no socket open [B164] [B165]", async () => {
     for (const isTaken of [false, true]) {
       await using deaf = await listen();
-      const taken = once(deaf.server, "connection") as Promise<[Socket]>;
-      const own = connectionOf(clients.add(redis.client({ socket: deaf.address }))).duplicate();
+      const sockets = new Set<Socket>();
+      const note = (socket: Socket) => sockets.add(socket.resume().on("close", () => sockets.delete(socket)));
+      deaf.server.on("connection", note);
+      const user = clients.add(redis.client({ socket: deaf.address }));
+      const own = connectionOf(user).duplicate();
       const waiting = isTaken ? [own.subscribe("a"), own.unsubscribe("a")] : [own.connect()];
       const ended = Promise.all(waiting.map(failure));
       // The socket is opened in this turn of the event loop, and connects in a later one.
-      if (isTaken) await taken;
+      if (isTaken) await until("the user's and the library's are taken", () => sockets.size === 2);
       else for (let i = 0; i < 50; i++) await null;
       own.disconnect();
       for (const error of await ended) expect(error).toMatchObject({ message: "disconnected" });
       expect(own.status).toBe("end");
-      const [socket] = await taken;
-      await once(socket.resume(), "close");
+      user.destroy();
+      await until("all sockets that were opened are closed", () => sockets.size === 0);
     }
   });
 

@@ -87,14 +87,14 @@ export class NamedBeds extends Beds {
       return this.asked(i) >= asked + 2 && (await this.listeners()) > listening;
     });
     if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
-    await this.bed(i).redis.ping(); // then the second try is answered
+    await this.bed(i).own.ping(); // then the second try is answered
     return watched;
   }
 
   /** Waits until everything under way has arrived, and fails if one of the calls is over by then. */
   async expectStillWaiting(...calls: readonly Watched<unknown>[]): Promise<void> {
     for (let i = 0; i < 2; i++) {
-      for (const bed of this.beds) await bed.redis.ping();
+      for (const bed of this.beds) await bed.own.ping();
       await turn();
     }
     expect(calls.map(({ state }) => state)).toEqual(calls.map(() => "pending"));

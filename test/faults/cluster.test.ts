@@ -1,6 +1,14 @@
 /** Wake-ups on a cluster: sharded and classic pub/sub, lost connections of nodes, and a slot that moves. */
 import { describe, expect, test } from "vitest";
-import { type Endpoint, isSharded, needSharded, type RedisServer, until } from "../support/index.js";
+import {
+  type Endpoint,
+  isSharded,
+  needSharded,
+  ownConnections,
+  type RedisServer,
+  type UserRedis,
+  until,
+} from "../support/index.js";
 import { failsSoon, Stage, soon, turn, useStage, watch } from "./harness.js";
 import { expectNothingLeft } from "./remains.js";
 
@@ -78,13 +86,14 @@ describe.concurrent("the first call of a client, which has to ask the server abo
   async function fresh(ms: number, commandTimeout = 3_000) {
     const bed = await stage.bed({ topology, client: { shardedPubSub: false } });
     const { LockClient } = await import("../../src/index.js");
+    const own = ownConnections(bed.redis);
     const client = new LockClient(bed.redis, { commandTimeout });
     bed.delayAll(ms, ([verb]) => verb === "PUBSUB");
     const dispose = async (): Promise<void> => {
       await client.close({ timeout: 0 });
       await bed.dispose();
     };
-    return { bed, client, lock: client.getLock(bed.name), [Symbol.asyncDispose]: dispose };
+    return { bed, own: own[0] as UserRedis, client, lock: client.getLock(bed.name), [Symbol.asyncDispose]: dispose };
   }
 
   test("is ended by its signal at once", async () => {
@@ -103,7 +112,7 @@ describe.concurrent("the first call of a client, which has to ask the server abo
     await turn();
     await it.client.close({ timeout: 0 });
     expect(await failsSoon(call)).toMatchObject({ code: "CLIENT_CLOSED" });
-    await it.bed.redis.ping();
+    await until("the last commands have been executed", () => it.own.status !== "ready");
     await expectNothingLeft(it.bed);
   });
 
@@ -113,7 +122,7 @@ describe.concurrent("the first call of a client, which has to ask the server abo
   ])("is answered by an error that %s [B192]", async ([, answer = ""], context) => {
     await needSharded(true, context);
     await using it = await fresh(0);
-    const redis = it.bed.redis as unknown as { call(...args: string[]): Promise<unknown> };
+    const redis = it.own as unknown as { call(...args: string[]): Promise<unknown> };
     const call = redis.call.bind(redis);
     let asked = 0;
     redis.call = (...args) =>

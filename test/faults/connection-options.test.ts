@@ -1,7 +1,7 @@
-/** Counting once, over a table of connection options: safety lies in the scripts, not in the client's options. */
+/** Counting once, over a table of connections: safety lies in the scripts. */
 import { describe, expect, test } from "vitest";
 import { nextEvent } from "../contract/helpers.js";
-import { type ClientOptions, type ClusterClientOptions, STEADY, until } from "../support/index.js";
+import { type ClientOptions, STEADY, until } from "../support/index.js";
 import {
   type Bed,
   type ScriptName,
@@ -16,68 +16,18 @@ import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft, ttlOf } from "
 
 const stage = await useStage("standalone", "cluster");
 
+/** Options of the given connection that the client's own have, too; others it chooses itself. */
 interface Row {
   readonly redis?: ClientOptions;
-  readonly cluster?: ClusterClientOptions;
   readonly versions?: readonly Version[];
   readonly topologies?: readonly Topology[];
 }
 
-const soonAgain = () => 20;
-
 const rows: Record<string, Row> = {
   "default options": {},
-  "enableOfflineQueue: false": {
-    redis: { enableOfflineQueue: false },
-    cluster: { enableOfflineQueue: false },
-  },
-  "maxRetriesPerRequest: null": { redis: { maxRetriesPerRequest: null } },
-  "maxRetriesPerRequest: 0": { redis: { maxRetriesPerRequest: 0 } },
-  "autoResendUnfulfilledCommands: false": { redis: { autoResendUnfulfilledCommands: false } },
-  "autoResendUnfulfilledCommands: false, enableOfflineQueue: false": {
-    redis: { autoResendUnfulfilledCommands: false, enableOfflineQueue: false },
-    topologies: ["standalone"],
-  },
-  "commandTimeout: 300": { redis: { commandTimeout: 300 } },
   "db: 2": { redis: { db: 2 }, topologies: ["standalone"] },
-  "db: 2, autoResendUnfulfilledCommands: false": {
-    redis: { db: 2, autoResendUnfulfilledCommands: false },
-    topologies: ["standalone"],
-  },
   RESP2: { redis: { protocol: 2 }, versions: [6] },
   RESP3: { redis: { protocol: 3 }, versions: [6] },
-  "enableAutoPipelining: true": {
-    redis: { enableAutoPipelining: true },
-    cluster: { enableAutoPipelining: true },
-  },
-  "enableAutoPipelining: true, autoResendUnfulfilledCommands: false, scripts left out of the pipelines": {
-    redis: {
-      enableAutoPipelining: true,
-      autoResendUnfulfilledCommands: false,
-      autoPipeliningIgnoredCommands: ["eval", "evalsha"],
-    },
-    topologies: ["standalone"],
-  },
-  "enableAutoPipelining: true, autoResendUnfulfilledCommands: false on a cluster": {
-    redis: { autoResendUnfulfilledCommands: false },
-    cluster: { enableAutoPipelining: true },
-    topologies: ["cluster"],
-  },
-  // Not on a cluster: with this option ioredis compares slot numbers as text and knows only some: see cluster.test.ts.
-  "stringNumbers: true": { redis: { stringNumbers: true }, topologies: ["standalone"] },
-  "no retries in the cluster client": {
-    cluster: { maxRedirections: 1, retryDelayOnFailover: 1 },
-    topologies: ["cluster"],
-  },
-  "clusterNodeRetryStrategy: a node's connection comes back by itself": {
-    cluster: { clusterNodeRetryStrategy: soonAgain },
-    topologies: ["cluster"],
-  },
-  "clusterNodeRetryStrategy, autoResendUnfulfilledCommands: false [B200]": {
-    redis: { autoResendUnfulfilledCommands: false },
-    cluster: { clusterNodeRetryStrategy: soonAgain },
-    topologies: ["cluster"],
-  },
 };
 
 const table = Object.entries(rows).flatMap(([name, row]) =>

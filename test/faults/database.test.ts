@@ -2,12 +2,8 @@
  * ioredis goes on in the database where it is when Redis refuses a SELECT. Locks are taken in the database of their
  * connection all the same, or not at all.
  */
-import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import type { Connection } from "../../src/redis/connection.js";
-import { Database } from "../../src/redis/database.js";
-import { type Deferred, deferred } from "../support/deferred.js";
 import { failure, forFile, forTest, startRedis, UNHURRIED, until } from "../support/index.js";
 
 const server = await forFile(startRedis());
@@ -77,51 +73,6 @@ describe.for(KINDS)("%s", ([, connect]) => {
     await allow("+@all");
     await lock.run(async () => expect(await heldIn(3)).toBe(true));
   });
-});
-
-/** A connection to database 3, of which nothing is there but its events and the SELECTs that it was given. */
-function bare(status: string) {
-  const asked: Deferred<Error | undefined>[] = [];
-  const select = async () => {
-    const answer = deferred<Error | undefined>();
-    asked.push(answer);
-    const refusal = await answer.promise;
-    if (refusal) throw refusal;
-  };
-  const connection = Object.assign(new EventEmitter(), { status, options: { db: 3 }, stream: {}, select });
-  return { asked, connection, database: new Database(connection as unknown as Connection) };
-}
-
-test("what waits for a connection leaves no listener behind when the client is closed", () => {
-  const { connection, database } = bare("connecting");
-  const heard = () =>
-    ["ready", "end", "close"].reduce((sum, event) => sum + connection.listenerCount(event), 0);
-  void database.run(() => Promise.resolve());
-  expect(heard()).toBeGreaterThan(0);
-  database.close();
-  expect(heard()).toBe(0);
-});
-
-test("a refusal that was on its way as a call began is not that call's", async () => {
-  const { asked, connection, database } = bare("ready");
-  const calls = [1, 2, 3].map((n) => database.run(() => Promise.resolve(n)));
-  expect(asked).toHaveLength(1);
-  asked[0]?.resolve(new Error("NOPERM"));
-  expect(await failure(calls[0] as Promise<number>)).toMatchObject({ message: "NOPERM" });
-  await until("it is asked once more for all others", () => asked.length === 2);
-  asked[1]?.resolve(undefined);
-  expect(await Promise.all(calls.slice(1))).toEqual([2, 3]);
-  expect([asked.length, connection.listenerCount("close")]).toEqual([2, 0]);
-});
-
-test("a database that the user of a connection has selected in vain is not taken for granted", async () => {
-  const redis = connectAs(0);
-  const lock = forTest(new LockClient(redis, UNHURRIED)).getLock("job");
-  await lock.run(async () => expect(await heldIn(0)).toBe(true));
-  expect(await failure(redis.select(4))).toMatchObject({ message: expect.stringContaining("NOPERM") });
-  expect(await failure(lock.lock())).toMatchObject({ code: "UNSUPPORTED" });
-  await allow("+@all");
-  await lock.run(async () => expect([await heldIn(0), await heldIn(4)]).toEqual([false, true]));
 });
 
 test("a server that is busy at first is waited for, and the lock is taken where it belongs", async () => {

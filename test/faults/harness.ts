@@ -18,6 +18,7 @@ import {
   isPresence,
   type KeyState,
   type Matcher,
+  ownConnections,
   PATIENCE,
   type RedisCluster,
   type RedisServer,
@@ -83,6 +84,8 @@ export interface Bed extends AsyncDisposable {
   readonly kind: Kind;
   readonly name: string;
   readonly redis: UserRedis;
+  /** The client's own connection for commands. */
+  readonly own: UserRedis;
   readonly client: LockClient;
   readonly lock: Lock;
   /** A lock of the bed's kind, of this client, with the bed's name by default. */
@@ -157,11 +160,13 @@ export class Stage implements AsyncDisposable {
     const user = userRedis(version, all);
     const subscribers: Redis[] = [];
     if (split) {
-      const duplicate = (overrides: object): Redis => {
-        const subscriber = new Redis({ ...all, ...overrides, port: subscribing.port });
-        subscribers.push(subscriber);
-        return subscriber;
+      const subscriber = (overrides: object): Redis => {
+        const made = new Redis({ ...all, ...overrides, port: subscribing.port });
+        subscribers.push(made);
+        return made;
       };
+      const duplicate = (overrides: object): Redis =>
+        Object.assign(new Redis({ ...all, ...overrides }), { duplicate: subscriber });
       Object.assign(user, { duplicate });
     }
     const observer = this.server.connect(redis.db === undefined ? {} : { db: redis.db });
@@ -207,11 +212,12 @@ async function bedOf(
 ): Promise<Bed> {
   redis.on("error", () => {});
   const { kind = PLAIN } = options;
+  const made = ownConnections(redis);
   const client = new LockClient(redis, { ...UNHURRIED, ...options.client });
+  const [own] = made as [UserRedis];
   const troubles: ["lost" | "error", unknown][] = [];
   client.on("lost", (event) => troubles.push(["lost", event]));
   client.on("error", (event) => troubles.push(["error", event]));
-  await until("the client is ready", () => redis.status === "ready");
   // Repeated, because on a busy machine a client with a short time-out may fail at first.
   // UNSUPPORTED is an answer too: that of a user who may not do everything.
   const asked = (): Promise<boolean> =>
@@ -232,6 +238,7 @@ async function bedOf(
     kind,
     name,
     redis,
+    own,
     client,
     lock: make(),
     make,

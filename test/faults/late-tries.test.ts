@@ -31,7 +31,7 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s: a late try", (
     expect(call.took).toBeLessThan(200 + SLACK);
     bed.proxy.restore();
     await until("its clean-up was sent", () => bed.proxy.count(script("end", bed.name)) > 0);
-    await bed.redis.ping();
+    await bed.own.ping();
     await untilMarked(bed);
     await ghost.deliver();
     await expectNothingLeft(bed);

@@ -41,7 +41,7 @@ function untilAborted(hold: Hold): Promise<unknown> {
 
 /** The client sends no renewal from now on, for more than one renewal interval of this lease. */
 async function expectNoMoreRenewals(bed: Bed, lease: number): Promise<void> {
-  await bed.redis.ping(); // then ioredis has sent its queue
+  await until("ioredis has sent its queue", () => bed.own.ping());
   bed.proxy.clear();
   await pause(lease / 2);
   expect(bed.proxy.count(script("keep"))).toBe(0);

@@ -11,6 +11,7 @@ import {
   type CommandCounter,
   countCommands,
   forTest,
+  ownConnections,
   type RedisServer,
   startRedis,
 } from "../support/index.js";
@@ -83,9 +84,11 @@ describe("a single server", () => {
     /** A connection to a server that takes the `#!lua` line as Redis 6.2 does: for a syntax error. */
     function old(): Redis {
       const redis = master.connect();
-      const send = redis.eval.bind(redis) as (...words: unknown[]) => Promise<unknown>;
-      const refusing = (lua: string, ...rest: unknown[]) => send(lua.replace(/^#!lua/, " #!lua"), ...rest);
-      redis.eval = refusing as typeof redis.eval;
+      ownConnections(redis, (own) => {
+        const send = own.eval.bind(own) as (...words: unknown[]) => Promise<unknown>;
+        const refusing = (lua: string, ...rest: unknown[]) => send(lua.replace(/^#!lua/, " #!lua"), ...rest);
+        own.eval = refusing as typeof own.eval;
+      });
       return redis;
     }
 
@@ -123,13 +126,15 @@ describe("a single server", () => {
     ])("a script that is %s is not sent without end", async (_, broken, tried) => {
       const redis = master.connect();
       const texts: string[] = [];
-      const send = redis.eval.bind(redis) as (...words: unknown[]) => Promise<unknown>;
-      const breaking = (lua: string, ...rest: unknown[]) => {
-        if (!lua.includes("tombstoneTtl")) return send(lua, ...rest);
-        texts.push(lua);
-        return send(broken, ...rest);
-      };
-      redis.eval = breaking as typeof redis.eval;
+      ownConnections(redis, (own) => {
+        const send = own.eval.bind(own) as (...words: unknown[]) => Promise<unknown>;
+        const breaking = (lua: string, ...rest: unknown[]) => {
+          if (!lua.includes("tombstoneTtl")) return send(lua, ...rest);
+          texts.push(lua);
+          return send(broken, ...rest);
+        };
+        own.eval = breaking as typeof own.eval;
+      });
       const client = forTest(new LockClient(redis, { commandTimeout: 2_000 }));
       const hold = await client.getLock(`broken ${tried}`).lock();
       await expect(hold.unlock()).rejects.toMatchObject({ code: "UNAVAILABLE" });

@@ -139,7 +139,8 @@ describe("an outage", () => {
     bed.proxy.restore();
     await until("there is room again", () => bed.make(`${bed.name}new`).run(() => true));
     await until("all are undone", () => undos(bed) >= MOST_UNFINISHED, { timeout: 90_000 });
-    expect(bed.proxy.count(script("take", bed.name))).toBeLessThanOrEqual(MOST_UNFINISHED + 100);
+    // A connection that has been silent is made anew, and ioredis sends once more what it has.
+    expect(bed.proxy.count(script("take", bed.name))).toBeLessThanOrEqual(2 * MOST_UNFINISHED);
     expect(undos(bed)).toBeLessThanOrEqual(MOST_UNFINISHED + 100);
   });
 

@@ -2,12 +2,12 @@
 import { type Redis, ReplyError } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { forFile, type Matcher, startRedis, until } from "../support/index.js";
+import { forFile, type Matcher, ownConnections, startRedis, until } from "../support/index.js";
 import { freshName, script } from "./harness.js";
 
 const server = await forFile(startRedis());
 
-/** A connection to the server on which some commands get an error for a while. */
+/** A connection to the server; on those that are made of it some commands get an error for a while. */
 class Refusal {
   readonly redis: Redis;
   hits = 0;
@@ -18,8 +18,12 @@ class Refusal {
 
   constructor() {
     this.redis = server.connect();
+    ownConnections(this.redis, (own) => this.#refuseOn(own));
+  }
+
+  #refuseOn(own: Redis): void {
     for (const verb of ["eval", "evalsha"] as const) {
-      const send = this.redis[verb].bind(this.redis) as (...words: unknown[]) => Promise<unknown>;
+      const send = own[verb].bind(own) as (...words: unknown[]) => Promise<unknown>;
       const answer = async (...words: unknown[]): Promise<unknown> => {
         if (!this.#match([verb.toUpperCase(), ...words.map(String)])) return send(...words);
         this.hits++;
@@ -27,7 +31,7 @@ class Refusal {
         if (this.#executed([verb.toUpperCase(), ...words.map(String)])) await send(...words);
         throw new ReplyError(text);
       };
-      this.redis[verb] = answer as never;
+      own[verb] = answer as never;
     }
   }
 

@@ -70,9 +70,9 @@ export async function expectNothingLeft(bed: Bed, longest = 60_000): Promise<voi
 export async function expectNothingLeftSoon(bed: Bed, timeout: number = PATIENCE): Promise<void> {
   await untilFree(bed, timeout);
   // A close with time-out 0 does not wait for a server that is away.
-  await until("Redis answers", () => bed.redis.ping());
+  await until("Redis answers", () => bed.own.ping());
   await bed.client.close({ timeout: 0 });
-  await until("Redis answers", () => bed.redis.ping()); // then the client's queued commands have been executed
+  await until("the last commands have been executed", () => bed.own.status !== "ready");
   await expectNothingLeft(bed);
 }
 

@@ -83,7 +83,7 @@ describe.concurrent("a call that has ended leaves no subscription, timer, listen
     await until("no timer runs", () => running() === 0);
     bed.proxy.clear();
     for (const hold of theirs) await hold.unlock();
-    await bed.redis.ping();
+    await bed.own.ping();
     expect(bed.proxy.count(ownCommand)).toBe(1); // the PING
   });
 

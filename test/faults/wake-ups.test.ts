@@ -59,7 +59,7 @@ async function pair(stage: Stage, client: LockClientOptions = {}): Promise<Pair>
 async function untilParked(stage: Stage, bed: Bed): Promise<void> {
   await until("it listens", async () => (await listeners(stage.server, bed.name)) >= 1);
   await until("it has asked again", () => tries(bed) >= 2);
-  await bed.redis.ping();
+  await bed.own.ping();
 }
 
 async function expectSoon(waiting: Watched<Hold>, within = SOON): Promise<void> {
@@ -188,7 +188,7 @@ describe.concurrent("a waiter", () => {
     const junk = ["", "0", "1", "unlocked", "-1", "{}", "null", Buffer.from([0, 255, 13, 10])];
     const messages = ["x".repeat(1_000_000), ...Array.from({ length: 10 }, () => junk).flat()];
     for (const message of messages) expect(await forger.publish(channel, message)).toBe(1);
-    await it.bed.redis.ping();
+    await it.bed.own.ping();
     expect(it.waiting.state).toBe("pending");
     expect(it.theirs.isHeld).toBe(true);
     expect(tries(it.bed) - before).toBeLessThanOrEqual(messages.length + 1);

@@ -16,6 +16,7 @@ export * from "./movable-clock.js";
 export * from "./node-redis.js";
 export * from "./orders.js";
 export * from "./outcome.js";
+export * from "./own-connections.js";
 export * from "./patience.js";
 export { anyCommand, type Fault, type HeldRequest, type Matcher, named } from "./proxy-faults.js";
 export { findRedis, hasFeaturesOf, isAtLeast, noTlsOf } from "./redis-binary.js";

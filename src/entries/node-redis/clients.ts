@@ -3,6 +3,7 @@
  * may hold both.
  */
 import { clearTimeout, setTimeout } from "../../base/platform.js";
+import type { ConnectionOptions } from "../../redis/connection.js";
 
 type Listener = (...args: never[]) => void;
 type MessageListener = (message: string, channel: string) => void;
@@ -16,6 +17,8 @@ export interface PlainClient {
   readonly socketEpoch?: number;
   readonly options?: PlainOptions;
   connect(): Promise<unknown>;
+  /** Ends the client when all its commands are answered. */
+  close(): Promise<unknown>;
   destroy(): void;
   duplicate(overrides: object): PlainClient;
   sendCommand(args: readonly string[], options: object): Promise<unknown>;
@@ -40,6 +43,18 @@ export interface PlainOptions {
 /** What a connection of the library takes its options from. */
 export type Template = Pick<PlainClient, "duplicate" | "options">;
 
+/** What tells where Redis is, and with which options to connect there. */
+export interface Source {
+  /** Where the server is, for the texts of errors. */
+  readonly options: ConnectionOptions;
+  /** Called at each attempt to connect. */
+  template(): Promise<Template>;
+  /** The server is a replica by now. */
+  doubt?(): void;
+  /** Called when there is another server. */
+  readonly onMove?: Set<() => void>;
+}
+
 /** A server of a cluster. */
 export interface ClusterNode {
   readonly host: string;
@@ -61,13 +76,8 @@ export interface ClusterClient {
   readonly replicas: readonly ClusterNode[];
   readonly _slots?: { rediscover?(startWith: PlainClient): Promise<unknown> };
   connect(): Promise<unknown>;
-  nodeClient(node: ClusterNode): Promise<PlainClient>;
-  sendCommand(
-    firstKey: string,
-    isReadonly: boolean,
-    args: readonly string[],
-    options: object,
-  ): Promise<unknown>;
+  destroy(): void;
+  duplicate(overrides: object): ClusterClient;
   on(event: string | symbol, listener: Listener): unknown;
 }
 
@@ -170,6 +180,27 @@ function destroyNow(client: PlainClient): void {
   } catch {
     // Version 5 throws for a client that is not open.
   }
+}
+
+/** Milliseconds that the last commands of a client may take. */
+const LAST_ANSWERS = 2_000;
+
+/** Ends a client when its last commands are answered, or after {@link LAST_ANSWERS}. */
+export function close(client: PlainClient): void {
+  client.close().catch(ignore);
+  setTimeout(() => destroyNow(client), LAST_ANSWERS).unref();
+}
+
+/** The clients of users that the library has connected, or may not connect. */
+const met = new WeakSet<object>();
+
+/** Connects the client of a user, unless it is open, or was once: then whoever closed it wanted that. */
+export async function connectOnce(
+  given: Pick<PlainClient, "isOpen" | "socketEpoch" | "connect">,
+): Promise<void> {
+  const isNew = !met.has(given) && !given.isOpen && !given.socketEpoch;
+  met.add(given);
+  if (isNew) await given.connect();
 }
 
 /** Makes a client for the library alone, with the options that say where the server is and who asks. */

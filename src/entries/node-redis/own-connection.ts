@@ -4,12 +4,14 @@
  * version 5 may give them the replies of others there. So each socket has a client of its own here, which ends with it;
  * the core is told of every loss, and subscribes and sends again.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { clearTimeout, setTimeout } from "../../base/platform.js";
 import type { ConnectionOptions, Stream, SubscriberConnection } from "../../redis/connection.js";
 import { Arrival } from "./arrival.js";
 import { ChannelChanges } from "./channel-changes.js";
 import {
   another,
+  close,
   destroy,
   disconnected,
   ignore,
@@ -20,20 +22,29 @@ import {
   named,
   PLAINLY,
   type PlainClient,
-  type Template,
+  type Source,
 } from "./clients.js";
 import { CommandList } from "./command-list.js";
 import { Emitter } from "./emitter.js";
 
 /** Milliseconds for an attempt to connect: twice what node-redis itself gives a socket unless it is told. */
 const ATTEMPT_TIMEOUT = 10_000;
-const LONGEST_PAUSE = 2_000;
+const PAUSE = 50;
 
+/**
+ * Runs a function outside every scope and request: a socket must keep neither that of the call that makes it, nor that
+ * in which the client was given. This file is loaded in neither, as a rule.
+ */
+const outside = AsyncLocalStorage.snapshot();
+
+/** Options with the names that ioredis gives them. */
 export interface OwnOptions {
   /** Connects at the first command if true. Default true. */
   readonly lazyConnect?: boolean;
-  /** Milliseconds before the n-th attempt. */
-  readonly retryStrategy?: (times: number) => number;
+  /** Milliseconds before the n-th attempt; null ends the connection. */
+  readonly retryStrategy?: (times: number) => number | null;
+  /** Whether the server that answers with this error is to be left. */
+  readonly reconnectOnError?: (error: Error) => boolean;
 }
 
 export class OwnConnection extends Emitter implements SubscriberConnection {
@@ -41,8 +52,8 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
   /** Says whether the connection keeps the process alive. */
   readonly stream: Stream;
   status = "wait";
-  readonly #source: () => Promise<Template>;
-  readonly #retryStrategy: (times: number) => number;
+  readonly #source: Source;
+  readonly #how: OwnOptions;
   #client: PlainClient | undefined;
   #timer: NodeJS.Timeout | undefined;
   readonly #heard = (_: string, channel: string) => this.emit("message", channel);
@@ -53,30 +64,28 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
   /** Attempts since the connection was ready last. */
   #attempts = 0;
   #keepsAlive = true;
+  /** Commands that have no answer yet. */
   #pending = 0;
+  readonly #moved = () => this.disconnect(true);
   /** For calls that wait until the connection is ready. */
   #arrival: Arrival | undefined;
   /** The server did not let the user in. */
   #refusal: Error | undefined;
 
-  /** `source` gives the options that are copied; it is called at each attempt. */
-  constructor(source: () => Promise<Template>, options: OwnOptions = {}) {
+  constructor(source: Source, options: OwnOptions = {}) {
     super();
     this.#source = source;
-    this.#retryStrategy = options.retryStrategy ?? ((times) => Math.min(50 * times, LONGEST_PAUSE));
+    this.#how = options;
+    this.options = { ...source.options };
     this.stream = {
       ref: () => this.#keepAlive(true),
       unref: () => this.#keepAlive(false),
+      destroy: () => this.disconnect(true),
       cork: ignore,
       uncork: ignore,
       on: ignore,
     };
     if (options.lazyConnect === false) this.#start();
-  }
-
-  /** Commands that have no answer yet. */
-  get pending(): number {
-    return this.#pending;
   }
 
   /**
@@ -112,7 +121,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
       },
       (error: unknown) => {
         this.#pending--;
-        throw named(error);
+        throw this.#doubted(named(error));
       },
     );
   }
@@ -123,7 +132,11 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
       this.status = "end";
       return;
     }
+    // Sent is sent, also by a client that is closed at once.
+    const last = !reconnect && this.#pending > 0 && this.status === "ready" ? this.#client : undefined;
+    if (last) this.#client = undefined;
     this.#lose(disconnected(), reconnect);
+    if (last) close(last);
   }
 
   duplicate(options?: OwnOptions): OwnConnection {
@@ -173,16 +186,17 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
   #start(): void {
     const attempt = {};
     this.#attempt = attempt;
+    this.#source.onMove?.add(this.#moved);
     this.status = this.#attempts === 0 ? "connecting" : "reconnecting";
     this.#attempts++;
     const isPresent = () => this.#attempt === attempt;
     const failed = (error: unknown) => {
-      if (isPresent()) this.#lose(named(error), true);
+      if (isPresent()) this.#lose(named(error), true, true);
     };
-    inTime(ATTEMPT_TIMEOUT, async () => {
-      const source = await this.#source();
+    const connect = async () => {
+      const template = await this.#source.template();
       if (!isPresent()) return;
-      const client = another(source);
+      const client = another(template);
       this.#client = client;
       // Also of a client that is still connected: it could not read a reply, so those behind it may not be its answers.
       client.on("error", failed);
@@ -190,9 +204,18 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
       client.on("sharded-channel-moved", () => this.emit("moved"));
       if (!this.#keepsAlive) client.unref();
       await meet(client);
-    }).then(() => {
+    };
+    outside(() => inTime(ATTEMPT_TIMEOUT, connect)).then(() => {
       if (isPresent()) this.#connected();
     }, failed);
+  }
+
+  /** An error that may say that the server is the wrong one by now. */
+  #doubted(error: Error): Error {
+    if (!this.#how.reconnectOnError?.(error)) return error;
+    this.#source.doubt?.();
+    if (this.status === "ready") this.disconnect(true);
+    return error;
   }
 
   #connected(): void {
@@ -204,22 +227,36 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     this.emit("ready");
   }
 
-  #lose(error: Error, reconnect: boolean): void {
+  #lose(error: Error, reconnect: boolean, isTrouble = false): void {
     const client = this.#client;
     this.#client = undefined;
     this.#attempt = undefined;
     this.#refusal = isRefusal(error) ? error : undefined;
     clearTimeout(this.#timer);
-    this.status = reconnect ? "reconnecting" : "end";
+    const pause = reconnect ? this.#pauseBefore(this.#attempts + 1) : null;
+    this.status = pause === null ? "end" : "reconnecting";
     if (client) destroy(client);
-    if (this.#refusal || !reconnect) this.#arrive((arrival) => arrival.reject(error));
-    if (reconnect) {
-      if (this.listenerCount("error") > 0) this.emit("error", error);
-      this.#timer = setTimeout(() => this.#start(), this.#retryStrategy(Math.max(1, this.#attempts)));
-      if (!this.#keepsAlive) this.#timer.unref();
-    }
+    if (this.#refusal || pause === null) this.#arrive((arrival) => arrival.reject(error));
+    if (isTrouble && this.listenerCount("error") > 0) this.emit("error", error);
     this.emit("close");
-    if (!reconnect) this.emit("end");
+    if (pause === null) this.#ended();
+    else if (this.status === "reconnecting") this.#startIn(pause);
+  }
+
+  #ended(): void {
+    this.#attempts = 0;
+    this.#source.onMove?.delete(this.#moved);
+    this.emit("end");
+  }
+
+  #startIn(pause: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#start(), pause);
+    if (!this.#keepsAlive) this.#timer.unref();
+  }
+
+  #pauseBefore(attempt: number): number | null {
+    return this.#how.retryStrategy ? this.#how.retryStrategy(attempt) : PAUSE;
   }
 
   #arrive(settle: (arrival: Arrival) => void): void {

@@ -11,6 +11,7 @@ interface Options {
   readonly host: string;
   readonly port: number;
   readonly autoResendUnfulfilledCommands?: boolean;
+  readonly lazyConnect?: boolean;
 }
 
 /** A command on its way. */
@@ -48,8 +49,10 @@ export class MemoryConnection extends EventEmitter {
     else this.open();
   }
 
+  /** With `lazyConnect` it is ready at once, as if the connection were there when it is needed first. */
   duplicate(overrides: Partial<Options> = {}): MemoryConnection {
-    return new MemoryConnection(this.#link, { ...this.options, ...overrides });
+    const isThere = this.#link.isUp && overrides.lazyConnect;
+    return new MemoryConnection(this.#link, { ...this.options, ...overrides }, isThere);
   }
 
   call(...command: Argument[]): Promise<unknown> {

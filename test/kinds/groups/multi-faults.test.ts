@@ -222,7 +222,7 @@ for (const [what, take] of [
     async ({ of, a, servers, pass }) => {
       const server = servers[1] as VirtualServer;
       const strict = new Party([server], { replicas: 1, replicasTimeout: 2_000 });
-      const [, grants] = strict.connections;
+      const [, , grants] = strict.connections;
       const multi = new MultiLock(of(a, "a0"), strict.client.getLock("b"));
       for (const [acknowledged, kept] of [
         [1, grants],

@@ -116,6 +116,11 @@ class Path {
     this.#server = server;
     this.link = new Link(server, (connection) => this.#wire(connection));
     this.given = Object.assign(new MemoryConnection(this.link, {}, true), traits);
+    const { duplicate } = this.given;
+    const { options: _, ...kept } = traits as { readonly options?: object };
+    // Of a cluster the options of nodes come second.
+    this.given.duplicate = (first?: object, second?: { redisOptions: object }) =>
+      Object.assign(duplicate.call(this.given, second?.redisOptions ?? first), kept);
     const onMade = (lose: (reason: LossReason) => void) => {
       this.loseAll = lose;
     };
@@ -126,9 +131,9 @@ class Path {
     this.client = new LockClient(this.given as unknown as RedisConnection, all);
   }
 
-  /** The connection over which the client sends its scripts. */
+  /** The connection over which the client sends its scripts: the first that it has made. */
   get commands(): MemoryConnection {
-    return this.given;
+    return [...this.link.connections][1] as MemoryConnection;
   }
 
   #wire(connection: Connection): Wire {
@@ -252,7 +257,7 @@ export class Party extends Paths {
     return this.#first.commands;
   }
 
-  /** The connections of this client, the user's first. */
+  /** The connections of this client: the user's, that for commands, and what it has made since. */
   get connections(): MemoryConnection[] {
     return [...this.#first.link.connections] as MemoryConnection[];
   }

@@ -1,0 +1,106 @@
+/**
+ * Whether anybody needs the connections of a client: a command without an answer, a call that waits, a hold, a channel.
+ * Then a lost connection is made again, and its socket keeps the process alive.
+ *
+ * What a call that was given up leaves to do needs them less: they are made again for it, but a process that has nothing
+ * else to do may end, as it may while nobody needs them at all.
+ */
+import { clearTimeout, setImmediate, setTimeout } from "../base/platform.js";
+import { noop } from "../base/work.js";
+import { type Connection, isCluster } from "./connection.js";
+
+/** Milliseconds before the second attempt to connect in a row, doubled for each further one up to the longest. */
+const SECOND_PAUSE = 50;
+const LONGEST_PAUSE = 500;
+
+/** What has a socket: a connection, or the connection of a cluster to one node. */
+type Socketed = Pick<Connection, "stream" | "on">;
+
+export class KeepAlive {
+  readonly #connections = new Set<Connection>();
+  readonly #sockets = new Set<Socketed>();
+  readonly #revivals = new Map<Connection, NodeJS.Timeout>();
+  #needs = 0;
+  #leftovers = 0;
+  #isClosed = false;
+
+  /** Somebody needs the connections, until {@link release}. */
+  need(): void {
+    if (this.#needs++ > 0) return;
+    for (const socket of this.#sockets) socket.stream?.ref();
+    for (const connection of this.#connections) this.#revive(connection);
+  }
+
+  release(): void {
+    if (--this.#needs === 0) for (const socket of this.#sockets) socket.stream?.unref();
+  }
+
+  /** From now on a need is one of what is left to do, until {@link done}. */
+  leave(): void {
+    this.#leftovers++;
+    this.release();
+  }
+
+  done(): void {
+    this.#leftovers--;
+  }
+
+  /** Milliseconds before the n-th attempt to connect in a row; null: ioredis makes none, since its timer would hold the process. */
+  readonly pauseBefore = (attempt: number): number | null => {
+    if (!this.#isNeeded) return null;
+    return attempt === 1 ? 0 : Math.min(SECOND_PAUSE * 2 ** (attempt - 2), LONGEST_PAUSE);
+  };
+
+  /** Looks after a connection, which asks {@link pauseBefore} when it is lost. */
+  add(connection: Connection): void {
+    this.#connections.add(connection);
+    // Also while somebody needs it: a need may come as the connection gives up. And ioredis (5.4 to 6.0) can end one by
+    // Sentinel in a failover: its failover detector closes the connector while a sentinel names the new master.
+    connection.on("end", () => this.#reviveLater(connection));
+    if (!isCluster(connection)) return this.#addSocket(connection);
+    connection.on("+node", (node: Socketed) => this.#addSocket(node));
+    connection.on("-node", (node: Socketed) => this.#sockets.delete(node));
+  }
+
+  /** Ends a connection. */
+  end(connection: Connection): void {
+    clearTimeout(this.#revivals.get(connection));
+    this.#revivals.delete(connection);
+    this.#connections.delete(connection);
+    this.#sockets.delete(connection);
+    connection.disconnect();
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#connections) this.end(connection);
+  }
+
+  get #isNeeded(): boolean {
+    return this.#needs > 0 && !this.#isClosed;
+  }
+
+  #revive(connection: Connection): void {
+    const isWanted = this.#isNeeded || this.#leftovers > 0;
+    if (isWanted && this.#connections.has(connection) && connection.status === "end")
+      connection.connect().catch(noop); // its events tell why
+  }
+
+  #reviveLater(connection: Connection): void {
+    if (!this.#connections.has(connection)) return;
+    const timer = setTimeout(() => this.#revive(connection), this.#isNeeded ? SECOND_PAUSE : LONGEST_PAUSE);
+    if (!this.#isNeeded) timer.unref();
+    this.#revivals.set(connection, timer);
+  }
+
+  #addSocket(socket: Socketed): void {
+    this.#sockets.add(socket);
+    const holdProcess = () => {
+      if (!this.#isNeeded) socket.stream?.unref();
+    };
+    socket.on("connect", holdProcess);
+    // The socket is made some ticks after it is told.
+    socket.on("connecting", () => setImmediate(holdProcess));
+  }
+}
