@@ -167,7 +167,8 @@ export abstract class Command implements AnyCommand {
   /** The time is up, the outcome unknown. */
   expire(): void {
     if (!this.#isOpen) return;
-    this.#health?.gaveUp();
+    // A refusal was an answer, if one that is of no use.
+    if (this.#inFlight) this.#health?.gaveUp();
     this.#host.silent();
     const health = this.#health;
     if (this.goesOn() && !this.#isGivenUp) {

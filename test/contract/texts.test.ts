@@ -68,7 +68,7 @@ describe("the text of an error [B105]", () => {
         await server.call("DEL", "a");
         await hold.unlock();
       },
-      /its key is gone \(deleted.*check the work/,
+      /its key is gone \(forced from elsewhere, deleted.*check the work/,
     ],
     [
       "UPGRADE_REFUSED",
