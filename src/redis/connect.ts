@@ -27,7 +27,12 @@ function checkTarget(target: unknown): void {
 }
 
 function adviceOn(target: unknown): string | undefined {
-  if (typeof target === "string") return /^rediss?:\/\//.test(target) ? undefined : "";
+  if (typeof target === "string") {
+    if (!/^rediss?:\/\//.test(target)) return "";
+    // Of any other path ioredis makes the database NaN.
+    const isNumber = /^rediss?:\/\/[^/?#]*(\/\d*)?([?#]|$)/.test(target);
+    return isNumber ? undefined : "; the path of a URL is the number of a database";
+  }
   if (typeof target !== "object" || target === null) return `, not ${received(target)}`;
   if (Array.isArray(target)) return "; the nodes of a cluster go into new LockClient(new Cluster(nodes))";
   if (target instanceof URL) return "; of a URL object give its href";
