@@ -292,7 +292,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const [what, cure] = owner
       ? [
           "nothing to unlock: this owner has no open lock() or tryLock() of this lock",
-          "call hold.unlock() of another's",
+          "if another call took it, unlock the hold that it resolved with",
         ]
       : [
           "unlock() outside a scope does not know whose hold to give back",

@@ -118,7 +118,7 @@ export function finalError(
   const { message } = cause;
   if (/^(NOAUTH|WRONGPASS)\b/.test(message)) {
     const what = "the server refuses the user name or password of the connection, or asks for one";
-    const cure = "give the connection those of a user of the server";
+    const cure = "check the user name and password of the connection";
     return new UnsupportedServerError(lockName, `${what}: ${message}`, cause, cure);
   }
   if (lacksPermission(message)) {

@@ -337,6 +337,6 @@ row("NOT_OWNER says what happened and what to do, and no more [§3 bare-unlock]"
   );
   expect((await failure(client.scope(() => lock.unlock()))).message.replace(end, "")).toBe(
     `lock "${lock.name}": nothing to unlock: this owner has no open lock() or tryLock() of this lock; ` +
-      "call hold.unlock() of another's",
+      "if another call took it, unlock the hold that it resolved with",
   );
 });

@@ -109,7 +109,7 @@ describe("the text of an error [B105]", () => {
     [
       "UNSUPPORTED",
       () => asUser([], (poor) => poor.getLock("a").lock(), "wrong"),
-      /refuses the user name or password.*; give the connection those of a user of the server/,
+      /refuses the user name or password.*; check the user name and password of the connection/,
     ],
     [
       "WRONG_DATA",
