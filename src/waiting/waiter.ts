@@ -68,8 +68,8 @@ export abstract class Waiter<G = unknown> extends Command {
   declare site?: Site | undefined;
   /** Counts what is sent to replicas. */
   #sends = 0;
-  #resolve!: (value: unknown) => void;
-  #reject!: (reason: unknown) => void;
+  #resolve: ((value: unknown) => void) | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
 
   constructor(env: Env, { wait, signal, begun }: Limits) {
@@ -159,14 +159,19 @@ export abstract class Waiter<G = unknown> extends Command {
     return new Promise<G | undefined>((resolve, reject) => {
       this.#resolve = resolve as (value: unknown) => void;
       this.#reject = reject;
-      this.env.sites.calls.add(this);
-      const { wait, signal } = this;
-      if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
-        this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
-      }
-      if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
-      this.step();
+      this.begin();
     });
+  }
+
+  /** As {@link start}, for a call of which nobody awaits the outcome. */
+  begin(): void {
+    this.env.sites.calls.add(this);
+    const { wait, signal } = this;
+    if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
+      this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
+    }
+    if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
+    this.step();
   }
 
   /** It waits in line. */
@@ -232,7 +237,7 @@ export abstract class Waiter<G = unknown> extends Command {
   /** It is granted what it wants. */
   protected grant(value: G): void {
     this.#finish(true);
-    this.#resolve(value);
+    this.#resolve?.(value);
   }
 
   /** Somebody else has it; `ttl`: ms until the holder's lease ends, -1 if it has no end. */
@@ -241,7 +246,7 @@ export abstract class Waiter<G = unknown> extends Command {
     if (this.wait === 0) {
       this.#finish(false);
       this.tellEnd(undefined);
-      return this.#resolve(undefined);
+      return this.#resolve?.(undefined);
     }
     this.hasWaited = true;
     this.announce();
@@ -273,8 +278,8 @@ export abstract class Waiter<G = unknown> extends Command {
     this.#finish(false);
     const error = reason === TIME_IS_UP ? this.unavailable() : reason;
     this.tellEnd(isRefused ? undefined : error);
-    if (isRefused) this.#resolve(undefined);
-    else this.#reject(error);
+    if (isRefused) this.#resolve?.(undefined);
+    else this.#reject?.(error);
   }
 
   /** The error of a call whose time is up while it knows nothing. */
