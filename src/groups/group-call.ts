@@ -41,11 +41,9 @@ export abstract class GroupCall<M extends Members = Members>
   seats: readonly Seat[] = [];
   /** Milliseconds from the call to its hold. */
   waited = 0;
-  readonly #frames: readonly Frame[];
   #toldId: string | undefined;
 
-  /** `frames`: of a run, that of each member in the one order of all groups. */
-  constructor(members: M, asked: Asked, frames: readonly Frame[]) {
+  constructor(members: M, asked: Asked) {
     super(members.first.env, asked);
     this.members = members;
     this.asked = asked;
@@ -56,7 +54,6 @@ export abstract class GroupCall<M extends Members = Members>
     this.siteName = members.key;
     this.channel = members.key;
     this.key = members.first.kind.key;
-    this.#frames = frames;
     // Of an owner that nobody else knows there are no other calls.
     asked.owner?.begin(this);
   }
@@ -105,7 +102,7 @@ export abstract class GroupCall<M extends Members = Members>
 
   /** A seat for each member, of which none is asked for yet; that of `inLine` will wait. */
   protected newSeats(inLine?: Member): readonly Seat[] {
-    return this.members.order.map((member, i) => new Seat(this, member, this.#frames[i], member === inLine));
+    return this.members.order.map((member) => new Seat(this, member, member === inLine));
   }
 
   /** Gives the seats of this round back, the last first. */

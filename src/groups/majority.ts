@@ -194,13 +194,9 @@ export class MajorityCall extends GroupCall<Masters> {
     this.unanswered = true;
     const errors = silent.map(({ error }) => error);
     if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(granted, errors));
-    let missing = members.quorum - (seats.length - silent.length);
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
-    const answered = () => {
-      if (--missing === 0) this.tryNow();
-    };
-    for (const seat of silent) {
-      this.stopLater(seat.env.runner.servers.healthOf(seat.key).onAnswer(answered));
+    for (const { env: each, key } of silent) {
+      this.stopLater(each.runner.servers.healthOf(key).onAnswer(() => this.site?.hint()));
     }
     env.sites.of(this).refused(this, env.settings.pollCap);
   }

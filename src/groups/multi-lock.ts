@@ -9,8 +9,6 @@ import { Hold, recordOf } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Lock } from "../lock/lock.js";
 import { namedOwner, type OwnerOptions } from "../lock/options.js";
-import { type Frame, openFrame } from "../owner/context.js";
-import type { OwnerRecord } from "../owner/record.js";
 import { AllCall } from "./all.js";
 import type { GroupCall } from "./group-call.js";
 import { type GroupGrant, groupAmong } from "./group-grant.js";
@@ -110,9 +108,9 @@ export class MultiLock extends LockFace<MultiHold> {
     return this.#best(FREE, ({ lock }) => lock.remainTimeToLive());
   }
 
-  /** `frames`: of a run, that of each member. @internal */
-  protected callOf(members: Members, asked: Asked, frames: readonly Frame[]): GroupCall {
-    return new AllCall(members, asked, frames);
+  /** @internal */
+  protected callOf(members: Members, asked: Asked): GroupCall {
+    return new AllCall(members, asked);
   }
 
   /** The holder of a member. A server that is away is not asked. @internal */
@@ -134,7 +132,7 @@ export class MultiLock extends LockFace<MultiHold> {
   /** @internal */
   protected override async acquire(asked: Asked): Promise<HoldRecord | undefined> {
     this.#members.assertOpen();
-    return this.callOf(this.#members, asked, this.#framesOf(asked.frame)).start();
+    return this.callOf(this.#members, asked).start();
   }
 
   /** @internal */
@@ -150,20 +148,8 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** @internal */
-  protected override isMember(lockKey: string): boolean {
-    return super.isMember(lockKey) || this.#members.order.some(({ kind }) => kind.lockKey === lockKey);
-  }
-
-  /** A run of the group is a run of each member, nested in their order. @internal */
-  protected override openFrames(owner: OwnerRecord, outer: Frame | undefined): Frame {
-    let frame = outer;
-    for (const { kind } of this.#members.order) frame = openFrame(owner, kind.lockKey, frame);
-    return super.openFrames(owner, frame);
-  }
-
-  /** @internal */
-  protected override endRuns(owner: OwnerRecord, frame: Frame): void {
-    for (const each of this.#framesOf(frame)) owner.endRun(each.lockKey as string, each);
+  protected override get keys(): readonly string[] {
+    return this.#members.keys;
   }
 
   /** @internal */
@@ -195,14 +181,6 @@ export class MultiLock extends LockFace<MultiHold> {
     const answers = fulfilled(so);
     if (answers.length >= quorum && isDecided(so)) return so;
     return tellCaller(members.unanswered(answers.filter(Number).length, rejected(so)));
-  }
-
-  /** The frames of the members in a run whose innermost frame is `frame`, in the one order of all groups. */
-  #framesOf(frame: Frame | undefined): Frame[] {
-    const frames: Frame[] = [];
-    const { length } = this.#members.order;
-    for (let each = frame?.parent; each && frames.length < length; each = each.parent) frames.push(each);
-    return frames.reverse();
   }
 
   /** `where`: the call whose options these are. `isExact`: whether the number matters, or only that it is not 0. */

@@ -1,7 +1,6 @@
 /** The Redlock algorithm: one lock over independent masters, held by a majority of them. */
 import type { Asked } from "../lock/face.js";
 import type { Lock } from "../lock/lock.js";
-import type { Frame } from "../owner/context.js";
 import type { GroupCall } from "./group-call.js";
 import { MajorityCall } from "./majority.js";
 import { Masters } from "./masters.js";
@@ -31,7 +30,7 @@ export class RedLock extends MultiLock {
   }
 
   /** @internal */
-  protected override callOf(members: Masters, asked: Asked, frames: readonly Frame[]): GroupCall {
-    return new MajorityCall(members, asked, frames);
+  protected override callOf(members: Masters, asked: Asked): GroupCall {
+    return new MajorityCall(members, asked);
   }
 }

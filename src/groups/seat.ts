@@ -9,7 +9,6 @@ import { Call } from "../lock/call.js";
 import type { Grant } from "../lock/grant.js";
 import { type Hold, makeHold } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
-import type { Frame } from "../owner/context.js";
 import type { GroupCall } from "./group-call.js";
 import type { Member } from "./members.js";
 
@@ -32,9 +31,9 @@ export class Seat extends Call {
   #tried = 0;
   readonly #of: GroupCall;
 
-  /** `frame`: of a run. `waits`: it stands in the member's line if it is refused. */
-  constructor(of: GroupCall, member: Member, frame: Frame | undefined, waits: boolean) {
-    const { lease, caller, callSite, begun } = of.asked;
+  /** `waits`: it stands in the member's line if it is refused. */
+  constructor(of: GroupCall, member: Member, waits: boolean) {
+    const { lease, frame, caller, callSite, begun } = of.asked;
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
     const { kind } = member;
     const limits = { wait, signal: undefined, begun };
