@@ -22,7 +22,6 @@ const IN_ORDER = 2;
 const LONGEST_PAUSE = 8;
 
 export class AllCall extends GroupCall {
-  readonly awaitsTurn = false;
   /** How many rounds it has lost. */
   #lost = 0;
   /** The seat that begins the round alone: it waits in its member's line. */

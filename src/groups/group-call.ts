@@ -34,9 +34,6 @@ export abstract class GroupCall<M extends Members = Members>
   readonly key: string;
   readonly traits: Traits = TRAITS;
   readonly side = "only";
-  readonly isShared = false;
-  /** Its seats stand aside, not the call. */
-  readonly isAside = false;
   /** Of this round, in the one order of all groups. */
   seats: readonly Seat[] = [];
   /** Milliseconds from the call to its hold. */
@@ -58,11 +55,20 @@ export abstract class GroupCall<M extends Members = Members>
     asked.owner?.begin(this);
   }
 
-  /** It waits for runs of its owner, before it asks for its members. */
-  abstract readonly awaitsTurn: boolean;
-
   /** A seat is over: granted, refused, failed, or not wanted any more. */
   abstract voted(seat: Seat): void;
+
+  get memberKeys(): readonly string[] {
+    return this.members.keys;
+  }
+
+  get isShared(): boolean {
+    return this.members.order.every(({ kind }) => kind.traits.shared);
+  }
+
+  get isAside(): boolean {
+    return false;
+  }
 
   get about(): LockEvent {
     return this.members.about;
@@ -126,8 +132,6 @@ export abstract class GroupCall<M extends Members = Members>
     follow(env, members.about, hold);
     for (const { longHolds } of members.envs.slice(1)) longHolds?.watch(hold, members.about);
     this.grant(hold);
-    // The owner's other calls re-enter, or wait for their turns.
-    owner.look(members.key);
     return group;
   }
 

@@ -39,10 +39,8 @@ export class MajorityCall extends GroupCall<Masters> {
   /** Ends the time that the masters have for their answers. */
   #stopTimer: (() => void) | undefined;
   #group: GroupGrant | undefined;
-  /** Of a run: seats that are never asked for keep its places among the runs of its owner until it is over. */
-  #places: readonly Seat[] = [];
 
-  get awaitsTurn(): boolean {
+  override get isAside(): boolean {
     return this.state === "aside";
   }
 
@@ -121,16 +119,12 @@ export class MajorityCall extends GroupCall<Masters> {
   #isHeldUp(): boolean {
     const { frame, owner } = this;
     if (!frame) return false;
-    if (this.#places.length === 0) {
-      this.#places = this.newSeats();
-      for (const place of this.#places) this.stopLater(() => owner.over(place));
-    }
-    const blocked = this.#places.filter((place) => !owner.turnsOf(place.lockKey).offers(place));
+    const blocked = this.memberKeys.filter((key) => !owner.turnsOf(key).offers(this));
     if (blocked.length === 0) return false;
     // With a turn at some members only it would hold up the runs that are called inside those that have the others.
-    for (const place of this.#places) owner.settle(place);
+    owner.settle(this);
     if (this.wait === 0) this.refuse(0);
-    else if (!this.awaitsTurn || this.waitsSince === undefined) this.standAside();
+    else if (!this.isAside || this.waitsSince === undefined) this.standAside();
     return true;
   }
 

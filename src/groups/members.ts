@@ -43,7 +43,7 @@ export class Members {
   readonly name: string;
   /** The key under which owners know the group. */
   readonly key: string;
-  /** That key, and those of the members. */
+  /** Those of the members. */
   readonly keys: readonly string[];
   /** Of the members' clients, each once. */
   readonly envs: readonly Env[];
@@ -64,7 +64,7 @@ export class Members {
     this.quorum = quorum;
     this.name = all.map(({ lock }) => lock.name).join(",");
     this.key = `${kind}${JSON.stringify(this.order.map(nameOf))}`;
-    this.keys = [this.key, ...this.order.map(({ kind }) => kind.lockKey)];
+    this.keys = this.order.map(({ kind }) => kind.lockKey);
     this.envs = [...new Set(all.map(({ env }) => env))];
   }
 

@@ -149,7 +149,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** @internal */
   protected override get keys(): readonly string[] {
-    return this.#members.keys;
+    return [...super.keys, ...this.#members.keys];
   }
 
   /** @internal */

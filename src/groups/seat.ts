@@ -25,7 +25,7 @@ export class Seat extends Call {
   error: unknown;
   /** When refused: ms until the holder's lease ends, -1 if it has no end. */
   ttl = -1;
-  /** Its call has asked for it; until then it only keeps the call's place among the runs of the owner. */
+  /** Its call has asked for it. */
   isAsked = false;
   /** How often it was tried. */
   #tried = 0;
@@ -69,17 +69,8 @@ export class Seat extends Call {
     return this.hold?.state === "live" ? this.hold.grant.remaining : 0;
   }
 
-  override get siteName(): string {
-    return this.isAsked ? super.siteName : this.#of.siteName;
-  }
-
   override get isAside(): boolean {
-    return this.isAsked ? super.isAside : this.#of.awaitsTurn;
-  }
-
-  override step(): void {
-    if (this.isAsked) super.step();
-    else this.#of.step();
+    return this.isAsked && super.isAside;
   }
 
   override begin(): void {
