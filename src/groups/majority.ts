@@ -10,7 +10,6 @@
  *     unanswered  | QUORUM                    | sleeps until a majority answers, or pollCap
  */
 import { LockLostError } from "../base/errors.js";
-import type { Grant } from "../lock/grant.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -46,7 +45,7 @@ export class MajorityCall extends GroupCall<Masters> {
 
   override step(): void {
     if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
-    if (this.#reenters) this.#round();
+    if (this.members.areHeldBy(this.owner)) this.#round();
     else if (!this.place) this.env.sites.enter(this);
   }
 
@@ -107,12 +106,6 @@ export class MajorityCall extends GroupCall<Masters> {
 
   #count(...votes: Seat["vote"][]): number {
     return this.seats.filter(({ vote }) => votes.includes(vote)).length;
-  }
-
-  /** Its owner has a majority already. */
-  get #reenters(): boolean {
-    const isHeld = ({ kind }: Member) => (this.owner.grantOf(kind.lockKey) as Grant | undefined)?.isHeld;
-    return this.members.order.filter(isHeld).length >= this.members.quorum;
   }
 
   /** Whether it waits for runs of its owner: for one that was called before and waits, or for those that have its members. */

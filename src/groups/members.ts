@@ -3,7 +3,9 @@ import type { LockError } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
+import type { Grant } from "../lock/grant.js";
 import { kindOf, type Lock } from "../lock/lock.js";
+import type { OwnerRecord } from "../owner/record.js";
 
 /** One lock of a group. */
 export interface Member {
@@ -76,6 +78,12 @@ export class Members {
   /** @throws CLIENT_CLOSED if the client of any member is closed */
   assertOpen(): void {
     for (const env of this.envs) env.assertOpen(this.name);
+  }
+
+  /** Whether the owner has enough of the members for a hold. */
+  areHeldBy(owner: OwnerRecord): boolean {
+    const isHeld = (key: string) => (owner.grantOf(key) as Grant | undefined)?.isHeld;
+    return this.keys.filter(isHeld).length >= this.quorum;
   }
 
   /** The group's value, given the value of each member: the best one that a quorum of members reaches. */

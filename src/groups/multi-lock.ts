@@ -180,16 +180,15 @@ export class MultiLock extends LockFace<MultiHold> {
     });
     const answers = fulfilled(so);
     if (answers.length >= quorum && isDecided(so)) return so;
-    return tellCaller(members.unanswered(answers.filter(Number).length, rejected(so)));
+    const inFavour = answers.filter((answer) => Number(answer) > 0).length;
+    return tellCaller(members.unanswered(inFavour, rejected(so)));
   }
 
   /** `where`: the call whose options these are. `isExact`: whether the number matters, or only that it is not 0. */
   async #count(options: OwnerOptions | undefined, where: string, isExact: boolean): Promise<number> {
     const owner = namedOwner(options, where) ?? this.currentOwner();
-    const { order, quorum } = this.#members;
     this.#members.assertOpen();
-    const isHeld = ({ kind }: Member) => (owner?.grantOf(kind.lockKey) as Grant | undefined)?.isHeld;
-    if (order.filter(isHeld).length < quorum) return 0;
+    if (!owner || !this.#members.areHeldBy(owner)) return 0;
     return this.#best(0, ({ lock }) => lock.getHoldCount(options), isExact);
   }
 
