@@ -51,7 +51,7 @@ export class AllCall extends GroupCall {
     const isSide = ({ isAsked, state, lockKey }: Seat) =>
       !isAsked && state !== "over" && lockKey === seat.lockKey;
     const side = this.seats.find(isSide);
-    if (side) return seat.hold ? side.begin() : side.leave();
+    if (side) return seat.hold ? side.ask() : side.leave();
     if (this.seats.every(({ state }) => state === "over")) this.#count();
   }
 
@@ -68,7 +68,7 @@ export class AllCall extends GroupCall {
     this.#awaited = this.seats.find(({ member }) => member === awaited);
     if (!this.#awaited) return this.#tryOthers();
     this.rest();
-    this.#awaited.begin();
+    this.#awaited.ask();
   }
 
   #tryOthers(): void {
@@ -78,7 +78,7 @@ export class AllCall extends GroupCall {
     this.members.gather();
     for (const seat of others) {
       const side = others.find(({ lockKey }) => lockKey === seat.lockKey);
-      if (side === seat) seat.begin();
+      if (side === seat) seat.ask();
     }
   }
 

@@ -94,10 +94,10 @@ export abstract class GroupCall<M extends Members = Members>
     return this.#toldId;
   }
 
-  override begin(): void {
+  override start(): Promise<HoldRecord<GroupGrant> | undefined> {
     // The close of any member's client ends it.
     for (const { sites } of this.members.envs) sites.calls.add(this);
-    super.begin();
+    return super.start();
   }
 
   override announce(): void {

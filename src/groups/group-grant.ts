@@ -176,7 +176,7 @@ export class GroupGrant implements Held, Whole {
   /** Waits until a quorum of members has done its work. Resolves with the error of work that too few have done. */
   async #most(work: readonly Promise<void>[]): Promise<unknown> {
     const { quorum } = this.members;
-    const so = await votes(work, (each) => fulfilled(each).length >= quorum);
+    const so = await votes(work, (done) => done >= quorum);
     if (fulfilled(so).length >= quorum) return undefined;
     const errors = rejected(so);
     const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");

@@ -143,8 +143,8 @@ export class MajorityCall extends GroupCall<Masters> {
     });
     // What is decided on the way has left the rest.
     for (const seat of seats) {
-      if (areEnough && spared.includes(seat)) seat.end(seat.env.runner.unavailable(this.lockName));
-      else seat.begin();
+      if (areEnough && spared.includes(seat)) seat.leave();
+      else seat.ask();
     }
   }
 
@@ -177,9 +177,9 @@ export class MajorityCall extends GroupCall<Masters> {
   /** Too few masters have answered. */
   #unheard(seats: readonly Seat[], granted: number): void {
     const { members, env } = this;
-    const silent = seats.filter(({ vote }) => vote === "failed");
+    const silent = seats.filter(({ vote }) => !vote || vote === "failed");
     this.unanswered = true;
-    const errors = silent.map(({ error }) => error);
+    const errors = silent.map(({ error, env: { runner } }) => error ?? runner.unavailable(this.lockName));
     if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(granted, errors));
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
     for (const { env: each, key } of silent) {

@@ -5,7 +5,7 @@
 import { isLockError, type LockError, type LockErrorCode, QuorumError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
 import { isCluster } from "../redis/connection.js";
-import { fulfilled, isUnresponsive, type Member, Members, rejected, votes, withErrors } from "./members.js";
+import { isUnresponsive, type Member, Members, votes, withErrors } from "./members.js";
 
 /** Milliseconds that a master has for its answer, however short the lease. */
 const SHORTEST_ANSWER_TIME = 50;
@@ -28,7 +28,7 @@ function addressOf({ env }: Member): unknown {
  */
 export function isSpared(member: Member): boolean {
   const { masters, runner } = member.env;
-  return runner.cleanUp.size >= MOST_OVERDUE || (!masters.isFresh && isUnresponsive(member));
+  return runner.cleanUp.size >= MOST_OVERDUE || (isUnresponsive(member) && !masters.isFresh);
 }
 
 export class Masters extends Members {
@@ -61,8 +61,7 @@ export class Masters extends Members {
     const missing = quorum - (order.length - fresh.length);
     if (missing > 0) {
       const arrivals = fresh.map(({ env }) => env.masters.arrival());
-      const isHopeless = (failed: number) => failed > order.length - quorum;
-      return votes(arrivals, (so) => fulfilled(so).length >= missing || isHopeless(rejected(so).length));
+      return votes(arrivals, (done, failed) => done >= missing || failed > order.length - quorum);
     }
     return order.some(isSpared) ? new Promise((resolve) => setImmediate(resolve)) : undefined;
   }

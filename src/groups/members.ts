@@ -121,21 +121,22 @@ export class Members {
 /** The outcome of a promise; undefined while the promise is open. */
 export type Vote<T = unknown> = PromiseSettledResult<T> | undefined;
 
-/** Resolves with the outcomes so far, once `enough` says so or all promises are settled. */
+/** Resolves with the outcomes so far, once `enough` says so of how many are done and have failed, or all are settled. */
 export function votes<T>(
   promises: readonly Promise<T>[],
-  enough: (votes: readonly Vote<T>[]) => boolean,
+  enough: (done: number, failed: number, so: readonly Vote<T>[]) => boolean,
 ): Promise<readonly Vote<T>[]> {
   return new Promise((resolve) => {
     const so: Vote<T>[] = promises.map(() => undefined);
-    let open = promises.length;
+    let [done, failed, isOpen] = [0, 0, true];
     const note = (i: number, vote: PromiseSettledResult<T>) => {
       // Who asked has the list already.
-      if (open === 0) return;
+      if (!isOpen) return;
       so[i] = vote;
-      open--;
-      if (open > 0 && !enough(so)) return;
-      open = 0;
+      if (vote.status === "fulfilled") done++;
+      else failed++;
+      if (done + failed < so.length && !enough(done, failed, so)) return;
+      isOpen = false;
       resolve(so);
     };
     for (const [i, promise] of promises.entries()) {

@@ -174,9 +174,9 @@ export class MultiLock extends LockFace<MultiHold> {
     const connecting = members.connecting();
     if (connecting) await connecting;
     const asked = order.map((member) => members.inTime(member, question(member)));
-    const so = await votes(asked, (each) => {
+    const so = await votes(asked, (done, _failed, each) => {
       const open = order.filter((_, i) => !each[i]);
-      return fulfilled(each).length >= quorum && open.every(isUnresponsive) && isDecided(each);
+      return done >= quorum && open.every(isUnresponsive) && isDecided(each);
     });
     const answers = fulfilled(so);
     if (answers.length >= quorum && isDecided(so)) return so;

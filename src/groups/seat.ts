@@ -73,10 +73,11 @@ export class Seat extends Call {
     return this.isAsked && super.isAside;
   }
 
-  override begin(): void {
+  /** Tries to take its member; the call for the group bounds how long, and ends it when its client is closed. */
+  ask(): void {
     if (this.state === "over") return;
     this.isAsked = true;
-    super.begin();
+    this.step();
   }
 
   /** Its member has had its time for an answer, whatever the seat waits for. */

@@ -68,6 +68,7 @@ export abstract class Waiter<G = unknown> extends Command {
   declare site?: Site | undefined;
   /** Counts what is sent to replicas. */
   #sends = 0;
+  // Of a call of which nobody awaits the outcome there are none.
   #resolve: ((value: unknown) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
@@ -159,19 +160,14 @@ export abstract class Waiter<G = unknown> extends Command {
     return new Promise<G | undefined>((resolve, reject) => {
       this.#resolve = resolve as (value: unknown) => void;
       this.#reject = reject;
-      this.begin();
+      this.env.sites.calls.add(this);
+      const { wait, signal } = this;
+      if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
+        this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
+      }
+      if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
+      this.step();
     });
-  }
-
-  /** As {@link start}, for a call of which nobody awaits the outcome. */
-  begin(): void {
-    this.env.sites.calls.add(this);
-    const { wait, signal } = this;
-    if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
-      this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
-    }
-    if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
-    this.step();
   }
 
   /** It waits in line. */
