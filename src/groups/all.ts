@@ -7,9 +7,9 @@
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
 import { untilDeadline } from "../base/lease.js";
+import type { Grant } from "../lock/grant.js";
 import { TIME_IS_UP } from "../waiting/waiter.js";
 import { GroupCall } from "./group-call.js";
-import { GroupGrant } from "./group-grant.js";
 import { isUnresponsive, type Member } from "./members.js";
 import type { Seat } from "./seat.js";
 
@@ -22,48 +22,37 @@ const IN_ORDER = 2;
 const LONGEST_PAUSE = 8;
 
 export class AllCall extends GroupCall {
-  #begun = false;
-  /** The seat that waits in its member's line. */
-  #inLine: Seat | undefined;
+  /** How many rounds it has lost. */
+  #lost = 0;
+  /** The seat that begins the round alone: it waits in its member's line. */
+  #awaited: Seat | undefined;
 
   override step(): void {
-    if (this.#begun) return;
-    this.#begun = true;
-    void this.#collect();
+    const isWanted = this.wait > 0 && this.#areWanted;
+    this.#round(isWanted ? this.members.order[0] : undefined);
   }
 
   override tryNow(): void {
-    this.step();
+    // It stands in no line of its own.
   }
 
   override end(reason: unknown): void {
-    if (reason === TIME_IS_UP && this.#inLine) {
-      this.unanswered = !this.#inLine.isRefused || isUnresponsive(this.#inLine.member);
+    const awaited = this.#awaited;
+    if (reason === TIME_IS_UP && awaited && !awaited.vote) {
+      this.unanswered = !awaited.isRefused || isUnresponsive(awaited.member);
     }
     super.end(reason);
   }
 
-  get #isOver(): boolean {
-    return this.state === "over";
-  }
-
-  async #collect(): Promise<void> {
-    const [first] = this.members.order as [Member];
-    let awaited = this.wait > 0 && this.#areWanted ? first : undefined;
-    try {
-      for (let lost = 0; ; lost++) {
-        const refused = await this.#round(awaited);
-        if (this.#isOver) return;
-        if (!refused) return await this.#conclude();
-        void this.giveBack();
-        if (this.wait === 0) return this.refuse(0);
-        if (lost > 0) await this.#pause();
-        if (this.#isOver) return;
-        awaited = lost + 1 >= IN_ORDER && awaited !== first ? first : this.#standIn(refused);
-      }
-    } catch (error) {
-      this.end(error);
-    }
+  override voted(seat: Seat): void {
+    if (this.state === "over" || !this.seats.includes(seat)) return;
+    if (seat === this.#awaited) return seat.hold ? this.#tryOthers() : this.end(seat.error);
+    // Both sides of one lock, one after the other.
+    const isSide = ({ isAsked, state, lockKey }: Seat) =>
+      !isAsked && state !== "over" && lockKey === seat.lockKey;
+    const side = this.seats.find(isSide);
+    if (side) return seat.hold ? side.ask() : side.leave();
+    if (this.seats.every(({ state }) => state === "over")) this.#count();
   }
 
   /** Others of this process wait for a member: a try of all would disturb them, and be refused. */
@@ -73,97 +62,75 @@ export class AllCall extends GroupCall {
     return this.members.order.some(isWanted);
   }
 
-  /** With both sides of one lock as members it waits for the write side: a reader is refused that. */
-  #standIn({ kind }: Member): Member {
-    return this.members.order.find((each) => each.kind.lockKey === kind.lockKey) as Member;
+  /** Waits for one member, if any, then tries all others at once. */
+  #round(awaited: Member | undefined): void {
+    this.seats = this.newSeats(awaited);
+    this.#awaited = this.seats.find(({ member }) => member === awaited);
+    if (!this.#awaited) return this.#tryOthers();
+    this.rest();
+    this.#awaited.ask();
   }
 
-  /** Waits for one member, if any, then tries all others at once. Resolves with the first that is not free. */
-  async #round(awaited: Member | undefined): Promise<Member | undefined> {
-    if (awaited) await this.#await(awaited);
-    if (this.#isOver) return undefined;
-    const others = this.members.order.filter((member) => member !== awaited);
+  #tryOthers(): void {
+    const others = this.seats.filter(({ isAsked }) => !isAsked);
+    if (others.length === 0) return void this.#conclude();
     this.tries();
     this.members.gather();
-    const taken = new Map<string, Promise<boolean>>();
-    const tries = others.map((member) => {
-      const { lockKey } = member.kind;
-      // Both sides of one lock, one after the other.
-      const before = taken.get(lockKey);
-      const isTaken = before ? before.then((has) => has && this.#try(member)) : this.#try(member);
-      taken.set(lockKey, isTaken);
-      return isTaken;
-    });
-    const results = await Promise.allSettled(tries);
-    if (this.#isOver) return undefined;
+    for (const seat of others) {
+      const side = others.find(({ lockKey }) => lockKey === seat.lockKey);
+      if (side === seat) seat.ask();
+    }
+  }
+
+  /** All seats have voted. */
+  #count(): void {
     this.rest();
-    const refused = others.find((_, i) => isRefusal(results[i]));
+    const refused = this.seats.find(({ vote }) => vote === "refused");
     if (refused && this.wait > 0) this.announce();
-    if (this.#isOver) return undefined;
-    let silent: Member | undefined;
-    for (const [i, result] of results.entries()) {
-      if (result.status === "fulfilled") continue;
-      // Silence changes nothing for a call that has waited, nor for one that is refused anyhow.
-      const mayPass = (this.hasWaited || refused) && isLockError(result.reason, "UNAVAILABLE");
-      if (!mayPass) throw result.reason;
-      silent ??= others[i];
-    }
+    if (this.state === "over") return;
+    const failed = this.seats.filter(({ vote }) => vote === "late" || vote === "failed");
+    // Silence changes nothing for a call that has waited, nor for one that is refused anyhow.
+    const mayPass = this.hasWaited || refused !== undefined;
+    const fault = failed.find(({ error }) => !(mayPass && isLockError(error, "UNAVAILABLE")));
+    if (fault) return this.end(fault.error);
+    const [silent] = failed;
     this.unanswered = !refused && silent !== undefined;
-    return refused ?? silent;
-  }
-
-  async #await(member: Member): Promise<void> {
-    this.rest();
-    const seat = this.seatAt(member, true);
-    this.#inLine = seat;
-    await seat.start();
-    this.#inLine = undefined;
-  }
-
-  async #try(member: Member): Promise<boolean> {
-    if (this.#isOver) return false;
-    return (await this.seatAt(member, false).start()) !== undefined;
-  }
-
-  #pause(): Promise<void> {
+    const missing = refused ?? silent;
+    if (!missing) return void this.#conclude();
+    this.giveBack();
+    if (this.wait === 0) return this.refuse(0);
+    this.#lost++;
+    const [first] = this.members.order;
+    const isFirst = this.#lost >= IN_ORDER && this.#awaited?.member !== first;
+    // With both sides of one lock as members it waits for the write side: a reader is refused that.
+    const side = this.members.order.find(({ kind }) => kind.lockKey === missing.lockKey);
+    const next = () => this.#round(isFirst ? first : side);
+    if (this.#lost === 1) return next();
     const { clock, settings } = this.env;
-    return new Promise((resolve) => {
-      this.stopLater(clock.after(settings.random() * LONGEST_PAUSE, resolve));
-      this.stopLater(resolve);
-    });
+    this.stopLater(clock.after(settings.random() * LONGEST_PAUSE, next));
   }
 
-  /** All members are taken. The lease begins now, so what was taken before is raised. */
+  /** All members are taken. The lease begins now, so what was taken before is raised; a silent member keeps its deadline. */
   async #conclude(): Promise<void> {
-    const { members, owner, frame, term, isPrivate } = this;
-    const at = ({ member }: Seat) => members.all.indexOf(member);
-    const seats = [...this.seats].sort((a, b) => at(a) - at(b));
-    if (term !== undefined) await this.#raise(seats, term);
-    if (this.#isOver) return;
-    const renewed = term === undefined;
-    const group = new GroupGrant({ members, owner, seats, open: [], frame, renewed, isPrivate });
-    group.check();
-    if (!group.hold.isHeld) {
-      const loss = seats.find(({ hold }) => hold?.loss)?.hold?.loss;
-      throw new LockLostError(members.name, loss?.reason ?? "expired", members.clock.wall());
+    const { lease } = this.asked;
+    const grants = this.seats.flatMap(({ hold }) => hold?.grant ?? []);
+    const short = lease === undefined ? [] : grants.filter((grant) => isShort(grant, lease));
+    const raised = await Promise.allSettled(short.map((grant) => grant.extend(lease as number)));
+    for (const each of raised) {
+      if (each.status === "rejected" && !isLockError(each.reason, "UNAVAILABLE"))
+        return this.end(each.reason);
     }
-    this.accept(group);
-  }
-
-  /** A member that does not answer keeps its earlier deadline. */
-  async #raise(seats: readonly Seat[], lease: number): Promise<void> {
-    const least = lease - Math.min(MOST_OF_LEASE, lease * SHARE_OF_LEASE);
-    const raised = seats.map(async ({ hold, env }) => {
-      const { grant } = hold as NonNullable<typeof hold>;
-      if (grant.remainingAt(instant(env.clock)) >= untilDeadline(least, env.settings.drift, 0)) return;
-      await grant.extend(lease);
-    });
-    for (const result of await Promise.allSettled(raised)) {
-      if (result.status === "rejected" && !isLockError(result.reason, "UNAVAILABLE")) throw result.reason;
-    }
+    if (this.state === "over") return;
+    const lost = grants.find(({ isHeld }) => !isHeld);
+    if (!lost) return void this.accept();
+    const reason = lost.loss?.reason ?? "expired";
+    this.end(new LockLostError(this.lockName, reason, this.env.clock.wall()));
   }
 }
 
-function isRefusal(result: PromiseSettledResult<boolean> | undefined): boolean {
-  return result?.status === "fulfilled" && !result.value;
+/** Whether too much of the lease is missing: its member was taken long before the last one. */
+function isShort(grant: Grant, lease: number): boolean {
+  const { clock, settings } = grant.env;
+  const least = lease - Math.min(MOST_OF_LEASE, lease * SHARE_OF_LEASE);
+  return grant.remainingAt(instant(clock)) < untilDeadline(least, settings.drift, 0);
 }

@@ -1,92 +1,77 @@
 /**
  * One call for a group, from the first line of `lock()` to its hold. Its limits, its promise and its end are those of any
- * call that may wait; what it sends are its seats. Nothing is held while it waits: a lost round gives all seats back.
+ * call that may wait; what it sends are its seats, in each round one for each member. Their ends are the votes of the round.
+ * Nothing is held while it waits: a lost round gives all seats back.
  */
-import type { CallSite } from "../base/call-site.js";
 import type { LockEvent } from "../base/events.js";
 import { trace } from "../base/trace.js";
 import type { Kind, Traits } from "../kinds/kind.js";
 import type { Asked } from "../lock/face.js";
+import { follow } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import { type Frame, ownersAround } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/record.js";
 import { Waiter } from "../waiting/waiter.js";
-import type { GroupGrant } from "./group-grant.js";
-import type { Member, Members } from "./members.js";
+import { GroupGrant } from "./group-grant.js";
+import { isUnresponsive, type Member, type Members, withErrors } from "./members.js";
 import { Seat } from "./seat.js";
 
 const TRAITS: Traits = {};
 
-export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implements OwnCall {
-  readonly members: Members;
-  readonly owner: OwnerRecord;
-  /** Milliseconds; undefined for a hold that the watchdog renews. */
-  readonly term: number | undefined;
+export abstract class GroupCall<M extends Members = Members>
+  extends Waiter<HoldRecord<GroupGrant>>
+  implements OwnCall
+{
+  readonly members: M;
+  readonly asked: Asked;
   readonly frame: Frame | undefined;
-  readonly caller: Frame | undefined;
-  readonly callSite: CallSite | undefined;
-  /** Its owner is known to nobody else. */
-  readonly isPrivate: boolean;
-  /** Of this round. */
-  readonly seats: Seat[] = [];
-  readonly #frames: ReadonlyMap<Member, Frame>;
+  /** All seats are one owner's, so that both sides of one lock know each other. */
+  readonly owner: OwnerRecord;
+  readonly lockName: string;
+  readonly lockKey: string;
+  readonly siteName: string;
+  readonly channel: string;
+  readonly key: string;
+  readonly traits: Traits = TRAITS;
+  readonly side = "only";
+  /** Of this round, in the one order of all groups. */
+  seats: readonly Seat[] = [];
+  /** Milliseconds from the call to its hold. */
+  waited = 0;
   #toldId: string | undefined;
 
-  /** `frames`: of a run, that of each member. */
-  constructor(members: Members, asked: Asked, frames: ReadonlyMap<Member, Frame>) {
+  constructor(members: M, asked: Asked) {
     super(members.first.env, asked);
-    const { owner, lease, frame, caller, callSite } = asked;
     this.members = members;
-    // All seats are one owner's, so that both sides of one lock know each other.
-    this.owner = owner ?? new OwnerRecord();
-    this.isPrivate = owner === undefined;
-    this.term = lease;
-    this.frame = frame;
-    this.caller = caller;
-    this.callSite = callSite;
-    this.#frames = frames;
-    this.owner.begin(this);
+    this.asked = asked;
+    this.frame = asked.frame;
+    this.owner = asked.owner ?? new OwnerRecord();
+    this.lockName = members.name;
+    this.lockKey = members.key;
+    this.siteName = members.key;
+    this.channel = members.key;
+    this.key = members.first.kind.key;
+    // Of an owner that nobody else knows there are no other calls.
+    asked.owner?.begin(this);
   }
 
-  get lockName(): string {
-    return this.members.name;
+  /** A seat is over: granted, refused, failed, or not wanted any more. */
+  abstract voted(seat: Seat): void;
+
+  get memberKeys(): readonly string[] {
+    return this.members.keys;
   }
 
-  get lockKey(): string {
-    return this.members.key;
+  get isShared(): boolean {
+    return this.members.order.every(({ kind }) => kind.traits.shared);
   }
 
-  get siteName(): string {
-    return this.members.key;
-  }
-
-  get key(): string {
-    return this.members.first.kind.key;
-  }
-
-  get channel(): string {
-    return this.members.key;
-  }
-
-  get traits(): Traits {
-    return TRAITS;
+  get isAside(): boolean {
+    return false;
   }
 
   get about(): LockEvent {
     return this.members.about;
-  }
-
-  get side(): "only" {
-    return "only";
-  }
-
-  get isShared(): boolean {
-    return false;
-  }
-
-  /** Its seats stand aside, not the call. */
-  get isAside(): boolean {
-    return false;
   }
 
   remind(): void {
@@ -94,12 +79,12 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
   }
 
   override get wants(): readonly Kind[] {
-    return this.members.all.map(({ kind }) => kind);
+    return this.members.order.map(({ kind }) => kind);
   }
 
   override *owners(): IterableIterator<object> {
     yield this.owner;
-    yield* ownersAround(this.caller);
+    yield* ownersAround(this.asked.caller);
   }
 
   /** The first member's, as events tell it from the first time on. */
@@ -121,42 +106,33 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
     super.announce();
   }
 
-  /** A seat at this member, to be started. */
-  protected seatAt(member: Member, waits: boolean, limit?: number): Seat {
-    const frame = this.#frames.get(member);
-    const seat = new Seat({ member, of: this, frame, waits, ...(limit === undefined ? {} : { limit }) });
-    this.seats.push(seat);
-    return seat;
-  }
-
-  /** The frame of its run at this member. */
-  protected frameAt(member: Member): Frame | undefined {
-    return this.#frames.get(member);
+  /** A seat for each member, of which none is asked for yet; that of `inLine` will wait. */
+  protected newSeats(inLine?: Member): readonly Seat[] {
+    return this.members.order.map((member) => new Seat(this, member, member === inLine));
   }
 
   /** Gives the seats of this round back, the last first. */
-  protected giveBack(): Promise<unknown> {
+  protected giveBack(): void {
     this.members.gather();
-    return Promise.all(
-      this.seats
-        .splice(0)
-        .reverse()
-        .map((seat) => seat.leave()),
-    );
+    const seats = [...this.seats].reverse();
+    this.seats = [];
+    for (const seat of seats) seat.leave();
   }
 
-  /** It has its hold, made of these seats; what others of the round are granted later joins. */
-  protected accept(group: GroupGrant): void {
-    const { frame, owner, members } = this;
-    this.seats.length = 0;
+  /** It has its hold, made of the seats that are granted. */
+  protected accept(): GroupGrant {
+    const { members, owner, asked, env } = this;
+    this.waited = env.clock.mono() - this.begun;
+    const group = new GroupGrant(this);
+    const { hold } = group;
     trace?.('lock "%s": granted to %s', this.lockName, group.ownerId);
-    if (!frame) owner.opened(group.hold);
-    if (this.callSite) group.hold.callSite = this.callSite;
-    group.tellGrant(this.env.clock.mono() - this.begun);
-    members.follow(group.hold);
-    this.grant(group.hold);
-    // The owner's other calls re-enter, or wait for their turns.
-    owner.look(members.key);
+    if (!asked.frame) owner.opened(hold);
+    if (asked.callSite) hold.callSite = asked.callSite;
+    group.tellGrant(this.waited);
+    follow(env, members.about, hold);
+    for (const { longHolds } of members.envs.slice(1)) longHolds?.watch(hold, members.about);
+    this.grant(hold);
+    return group;
   }
 
   protected override tellWaiting(): void {
@@ -165,11 +141,13 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
   }
 
   protected override tellEnd(error: unknown): void {
-    this.members.tellEnd(this.toldId, this, this.env.clock.mono() - this.begun, error);
+    const about = { ...this.members.about, ownerId: this.toldId };
+    const waited = this.env.clock.mono() - this.begun;
+    for (const { events } of this.members.envs) events.tellEnd(about, this, waited, error);
   }
 
-  protected override withdraw(): Promise<unknown> | undefined {
-    return this.seats.length > 0 ? this.giveBack() : undefined;
+  protected override withdraw(): undefined {
+    if (this.seats.length > 0) this.giveBack();
   }
 
   protected override ended(): void {
@@ -181,8 +159,11 @@ export abstract class GroupCall extends Waiter<HoldRecord<GroupGrant>> implement
     // Its seats know.
   }
 
+  /** Those of the members that do not answer. */
   protected override unavailable(): unknown {
-    return this.members.nobodyAnswered() ?? super.unavailable();
+    const silent = this.members.order.filter(isUnresponsive);
+    const errors = silent.map(({ env }) => env.runner.unavailable(this.lockName));
+    return errors[0] ? withErrors(errors[0], errors) : super.unavailable();
   }
 
   // It sends nothing itself.

@@ -3,87 +3,72 @@
  * is; then the hold is lost, and the rest is given back.
  */
 import type { Clock } from "../base/clock.js";
-import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
+import { isLockError, type LockError, LockLostError, type LossReason } from "../base/errors.js";
 import { quietly } from "../base/work.js";
 import type { Grant } from "../lock/grant.js";
-import { type Held, HoldRecord, type Origin } from "../lock/hold-record.js";
-import type { Frame } from "../owner/context.js";
+import type { Hold } from "../lock/hold.js";
+import { type Held, HoldRecord, type Whole } from "../lock/hold-record.js";
 import type { OwnerRecord } from "../owner/record.js";
-import type { Member, Members } from "./members.js";
+import type { GroupCall } from "./group-call.js";
+import { fulfilled, type Members, rejected, votes, withErrors } from "./members.js";
 import type { Seat } from "./seat.js";
-import { mostDone, withErrors } from "./votes.js";
-
-/** The group that a count of a member belongs to. */
-const groups = new WeakMap<HoldRecord, GroupGrant>();
 
 /** The innermost hold of this group among the counts of a grant of a member. */
 export function groupAmong({ holds }: Grant, lockKey: string): HoldRecord<GroupGrant> | undefined {
-  for (const hold of [...holds].reverse()) {
-    const group = groups.get(hold);
-    if (group?.lockKey === lockKey && group.hold.isHeld) return group.hold;
-  }
-  return undefined;
+  const ofGroup = ({ group }: HoldRecord) => group?.lockKey === lockKey && group.hold.isHeld;
+  return [...holds].reverse().find(ofGroup)?.group?.hold as HoldRecord<GroupGrant> | undefined;
 }
 
-export interface GroupGrantOptions {
+export class GroupGrant implements Held, Whole {
   readonly members: Members;
   readonly owner: OwnerRecord;
-  /** In the order of the members. */
-  readonly seats: readonly Seat[];
-  /** Seats whose servers have not answered yet. */
-  readonly open: readonly Seat[];
-  readonly frame: Frame | undefined;
-  readonly renewed: boolean;
-  /** Nobody else has its owner: only its `Hold` can give it back. */
-  readonly isPrivate: boolean;
-}
-
-export class GroupGrant implements Held {
-  readonly members: Members;
-  readonly owner: OwnerRecord;
+  readonly lockName: string;
+  readonly lockKey: string;
+  readonly clock: Clock;
   /** `clientId:n` of the first member that has granted it, or may yet do so. */
   readonly ownerId: string;
   readonly hold: HoldRecord<GroupGrant>;
-  #seats: readonly Seat[];
-  readonly #open: Set<Seat>;
+  /** Those that are granted, or may yet be, in the one order of all groups. */
+  readonly #seats: readonly Seat[];
+  /** Nobody else has its owner: only its `Hold` can give it back. */
+  readonly #isPrivate: boolean;
   /** Milliseconds of the last extend: seats that join are extended, too. */
   #term: number | undefined;
-  readonly #isPrivate: boolean;
-  #isTold = false;
 
-  constructor({ members, owner, seats, open, frame, renewed, isPrivate }: GroupGrantOptions) {
+  constructor({ members, owner, asked: { owner: asked, lease, frame }, seats }: GroupCall) {
     this.members = members;
     this.owner = owner;
-    this.#seats = seats;
-    this.#open = new Set(open);
-    this.#isPrivate = isPrivate;
+    this.lockName = members.name;
+    this.lockKey = members.key;
+    this.clock = members.first.env.clock;
+    this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
+    this.#isPrivate = asked === undefined;
     // Where the owner's grants were found to be gone, what another member still has of them is not this hold's.
-    const isAnew = seats.some(({ tried, isNesting }) => tried > 1 && !isNesting);
-    const all = [...seats, ...open.filter(({ isNesting }) => !(isAnew && isNesting))];
-    const first = members.all.map((member) => all.find((seat) => seat.member === member)).find(Boolean);
-    this.ownerId = first?.seatId ?? "";
-    const origin: Origin = frame ? "run" : "bare";
-    this.hold = new HoldRecord<GroupGrant>(this, "only", origin, renewed, frame);
-  }
-
-  get lockName(): string {
-    return this.members.name;
-  }
-
-  get lockKey(): string {
-    return this.members.key;
-  }
-
-  get clock(): Clock {
-    return this.members.clock;
-  }
-
-  get seats(): readonly Seat[] {
-    return this.#seats;
+    const isAnew = this.#seats.some((seat) => seat.isAnew);
+    const own = this.#seats.filter((seat) => seat.hold || !isAnew || !seat.isNesting);
+    this.ownerId = own.reduce((a, b) => (a.member.at < b.member.at ? a : b)).seatId;
+    this.hold = new HoldRecord<GroupGrant>(this, "only", frame ? "run" : "bare", lease === undefined, frame);
   }
 
   get remaining(): number {
     return this.members.best(this.#seats.map(({ remaining }) => remaining));
+  }
+
+  /** The user's objects for what it has of its members, in the order in which those were given. */
+  get views(): Hold[] {
+    const seats = this.#seats.filter(({ hold }) => hold).sort((a, b) => a.member.at - b.member.at);
+    return seats.map(({ view }) => view);
+  }
+
+  get isGarbage(): boolean {
+    if (!this.#isPrivate) return false;
+    const isKept = (seat: HoldRecord) => {
+      // Each is looked at, for the first look makes it known weakly.
+      const { isGarbage } = seat;
+      return seat.isKept || (seat.view !== undefined && !isGarbage);
+    };
+    const live = this.#holds.filter(({ state }) => state === "live");
+    return live.filter(isKept).length === 0 && this.hold.isGarbage;
   }
 
   check(): void {
@@ -92,30 +77,27 @@ export class GroupGrant implements Held {
 
   /** The call resolves with it. */
   tellGrant(waited: number): void {
-    const own = this.#seats.map(({ hold }) => hold);
-    const isNested = ({ kind: { lockKey, side } }: Member) => {
-      const grant = this.owner.grantOf(lockKey) as Grant | undefined;
-      return grant?.holds.some((hold) => hold.side === side && !own.includes(hold));
-    };
-    const nested = this.members.all.filter(isNested).length >= this.members.quorum;
-    for (const seat of this.#seats) this.#seated(seat, waited);
-    this.#isTold = true;
-    this.members.tellGrant(this.hold, waited, nested);
-    for (const seat of this.#open) {
-      const answered = () => {
-        if (this.#open.delete(seat) && seat.hold) this.#join(seat, waited);
-      };
-      void quietly(seat.answer).then(answered);
-    }
+    const { members } = this;
+    const nested = this.#seats.filter(({ isNested }) => isNested).length >= members.quorum;
+    for (const seat of this.#seats) if (seat.hold) this.#seated(seat, seat.hold, waited);
+    for (const { events } of members.envs) events.tellGrant(members.about, this.hold, waited, nested);
+  }
+
+  /** A member has granted its seat late. */
+  join(seat: Seat, waited: number): void {
+    const { hold } = seat;
+    if (!hold || this.hold.state !== "live") return void seat.leave();
+    this.#seated(seat, hold, waited);
+    if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
   }
 
   async extend(lease: number): Promise<void> {
     this.#term = lease;
-    const extended = this.#seats.map(async ({ hold }) => {
-      hold?.assertUsable();
-      await hold?.grant.extend(lease);
+    const extended = this.#holds.map(async (hold) => {
+      hold.assertUsable();
+      await hold.grant.extend(lease);
     });
-    const error = await mostDone(this.members.quorum, extended);
+    const error = await this.#most(extended);
     if (error !== undefined) throw this.hold.loss ?? error;
   }
 
@@ -134,38 +116,8 @@ export class GroupGrant implements Held {
     this.owner.closed(hold);
   }
 
-  #seated(seat: Seat, waited: number): void {
-    const hold = seat.hold as HoldRecord<Grant>;
-    seat.tell(waited);
-    groups.set(hold, this);
-    if (this.#isPrivate) hold.dropped = () => (this.#isGarbage ? this.hold : undefined);
-    hold.whenEnded(() => this.#seatEnded(hold));
-    if (hold.state !== "live") this.#seatEnded(hold);
-  }
-
-  /** Whether the user has dropped it, and what it had of its members. */
-  get #isGarbage(): boolean {
-    const records = this.#seats.flatMap(({ hold }) => (hold?.state === "live" ? [hold] : []));
-    const isKept = (record: HoldRecord) => {
-      const isGarbage = record.isGarbage;
-      return record.isKept || (record.view !== undefined && !isGarbage);
-    };
-    // Each is looked at, for the first look makes it known weakly.
-    return records.filter(isKept).length === 0 && this.hold.isGarbage;
-  }
-
-  /** A member has answered late. */
-  #join(seat: Seat, waited: number): void {
-    if (this.hold.state !== "live") return void seat.leave();
-    const { all } = this.members;
-    const at = ({ member }: Seat) => all.indexOf(member);
-    this.#seats = [...this.#seats, seat].sort((a, b) => at(a) - at(b));
-    this.#seated(seat, waited);
-    if (this.#term !== undefined && seat.hold) void quietly(seat.hold.grant.extend(this.#term));
-  }
-
   /** A member was lost, or was given back by an unlock of its own. */
-  #seatEnded({ loss }: HoldRecord): void {
+  seatEnded({ loss }: HoldRecord): void {
     if (this.hold.state !== "live") return;
     const left = this.#seats.filter(({ hold }) => hold?.state === "live");
     if (left.length >= this.members.quorum) return;
@@ -173,10 +125,24 @@ export class GroupGrant implements Held {
     for (const seat of left.reverse()) void seat.leave();
   }
 
+  get #holds(): HoldRecord<Grant>[] {
+    return this.#seats.flatMap(({ hold }) => hold ?? []);
+  }
+
+  /** From now on events tell of the seat. */
+  #seated({ kind, env, isNested }: Seat, hold: HoldRecord<Grant>, waited: number): void {
+    hold.group = this;
+    hold.isTold = true;
+    env.events.tellGrant(kind.about, hold, waited, isNested);
+    if (hold.state !== "live") this.seatEnded(hold);
+  }
+
   #lose(reason: LossReason): void {
-    const { heldFor: held } = this.hold;
-    const losses = this.#seats.flatMap(({ hold }) => hold?.loss ?? []);
-    const loss = withErrors(new LockLostError(this.lockName, reason, this.clock.wall()), losses);
+    const losses = this.#holds.flatMap(({ loss }) => loss ?? []);
+    // Since the last of the losses, for which too few members were left.
+    const since = losses.length > 0 ? Math.max(...losses.map((each) => each.since)) : this.clock.wall();
+    const held = Math.max(0, since - this.hold.acquiredAt);
+    const loss = withErrors(new LockLostError(this.lockName, reason, since), losses);
     this.#drop();
     this.hold.lose(loss);
     this.members.emit("lost", { ownerId: this.ownerId, reason, held });
@@ -184,34 +150,41 @@ export class GroupGrant implements Held {
 
   /** What is granted from now on is not wanted. */
   #drop(): void {
-    for (const seat of this.#open) void seat.leave();
-    this.#open.clear();
+    for (const seat of this.#seats) if (seat.state !== "over") void seat.leave();
   }
 
   /** @throws the loss, or the first error, with all of them in `errors` */
   async #release(): Promise<void> {
-    this.members.gather();
-    const { order } = this.members;
-    const at = ({ member }: Seat) => order.indexOf(member);
-    const lastFirst = [...this.#seats].sort((a, b) => at(b) - at(a));
-    const released = lastFirst.map(({ hold }) => (hold as HoldRecord).release());
-    const error = await mostDone(this.members.quorum, released);
-    if (error === undefined) return this.#tellRelease();
-    if (isLockError(error, "LOCK_LOST")) {
-      this.#lose((error as LockLostError).reason);
-    } else if (isLockError(error, "UNAVAILABLE")) void quietly(this.#goOn(released));
-    throw error;
+    const { members, hold } = this;
+    members.gather();
+    const released = this.#holds.reverse().map((each) => each.release());
+    const error = await this.#most(released);
+    if (error !== undefined) {
+      if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
+      else if (isLockError(error, "UNAVAILABLE")) void quietly(this.#goOn(released));
+      throw error;
+    }
+    if (!hold.isTold) return;
+    hold.isTold = false;
+    for (const { events } of members.envs) events.tellRelease(members.about, hold, hold.heldFor);
   }
 
   /** The members' releases go on in the background. */
   async #goOn(released: readonly Promise<void>[]): Promise<void> {
     await Promise.allSettled(released);
-    if (this.#isTold) await this.#release();
+    if (this.hold.isTold) await this.#release();
   }
 
-  #tellRelease(): void {
-    if (!this.#isTold) return;
-    this.#isTold = false;
-    this.members.tellRelease(this.hold);
+  /** Waits until a quorum of members has done its work. Resolves with the error of work that too few have done. */
+  async #most(work: readonly Promise<void>[]): Promise<unknown> {
+    const { quorum } = this.members;
+    const so = await votes(work, (done) => done >= quorum);
+    if (fulfilled(so).length >= quorum) return undefined;
+    const errors = rejected(so);
+    const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
+    // With a quorum not lost, the lost ones are not why the work failed.
+    const isLost = so.length - errors.filter(isLoss).length < quorum;
+    const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
+    return first ? withErrors(first as LockError, errors) : errors[0];
   }
 }

@@ -9,61 +9,58 @@
  *     lost        | sleeps; wait 0: refused   | sleeps until messages, or the leases end
  *     unanswered  | QUORUM                    | sleeps until a majority answers, or pollCap
  */
-import { isLockError, LockLostError } from "../base/errors.js";
-import { noop } from "../base/work.js";
-import type { Grant } from "../lock/grant.js";
-import type { HoldRecord } from "../lock/hold-record.js";
-import type { OwnCall } from "../owner/record.js";
+import { LockLostError } from "../base/errors.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
-import { GroupGrant } from "./group-grant.js";
+import type { GroupGrant } from "./group-grant.js";
+import { isSpared, type Masters } from "./masters.js";
 import { isUnresponsive, type Member } from "./members.js";
-import { answerTime, connecting, isSpared, pauseAfter, untilLook } from "./patience.js";
 import type { Seat } from "./seat.js";
-import { tooFewAnswers, type Vote, votes } from "./votes.js";
 
-/** Its place among the runs of its owner at one member. */
-interface Turn extends OwnCall {
-  offered(): boolean;
-}
+/** Milliseconds that one round is taken to last. */
+const SHORTEST_ROUND = 1;
+const LONGEST_ROUND = 20;
+/** The pause after a split vote doubles with each in a row, so many times at most. */
+const MOST_DOUBLINGS = 3;
+/** Milliseconds: where members wake waiters one by one (fair locks), a waiter for a majority tries at random times up to this. */
+const LONGEST_LOOK = 250;
 
-type Ballot = readonly Vote<HoldRecord<Grant> | undefined>[];
+/** The votes that tell whether others have the lock. */
+const ANSWERS = ["granted", "refused", "late"] as const;
 
-export class MajorityCall extends GroupCall {
+export class MajorityCall extends GroupCall<Masters> {
   /** How many rounds in a row had split votes. */
   #split = 0;
   /** Monotonic milliseconds: no round begins before. */
   #notBefore = 0;
-  #isPausing = false;
-  /** Members at which it waits for runs of its owner. */
-  readonly #turns = new Map<Member, Turn>();
+  /** The round is decided: its hold is made, or it is lost. */
+  #isDecided = false;
+  /** Ends the time that the masters have for their answers. */
+  #stopTimer: (() => void) | undefined;
+  #group: GroupGrant | undefined;
+
+  override get isAside(): boolean {
+    return this.state === "aside";
+  }
 
   override step(): void {
-    if (this.state === "over" || this.state === "trying") return;
-    if (this.#isHeldUp()) return;
-    if (this.#reenters) return this.tryNow();
-    if (!this.place) this.env.sites.enter(this);
+    if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
+    if (this.members.areHeldBy(this.owner)) this.#round();
+    else if (!this.place) this.env.sites.enter(this);
   }
 
   override tryNow(): void {
-    if (this.state === "over" || this.state === "trying" || this.#isPausing) return;
-    if (this.#isHeldUp()) return;
-    const { clock } = this.env;
-    const pause = this.#notBefore - clock.mono();
-    if (pause <= 0) return void this.#round();
-    this.#isPausing = true;
-    const go = () => {
-      this.#isPausing = false;
-      if (this.state !== "queued") this.tryNow();
-    };
-    this.stopLater(clock.after(pause, go));
+    if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
+    const pause = this.#notBefore - this.env.clock.mono();
+    if (this.site && pause > 0) this.site.sleep(pause);
+    else this.#round();
   }
 
   /** One master's message wakes no call: with one vote free no call wins. */
   override listen(listener: Listener): () => void {
-    const { all, quorum } = this.members;
+    const { order, quorum } = this.members;
     const [confirmed, heard, deaf] = [new Set<Member>(), new Set<Member>(), new Set<Member>()];
-    const stops = all.map((member) =>
+    const stops = order.map((member) =>
       member.env.router.subscribe(member.kind.channel, {
         hint: () => {
           // The first is the confirmation of the server: those of a majority are one message.
@@ -76,7 +73,7 @@ export class MajorityCall extends GroupCall {
           listener.hint();
         },
         refused: (error) => {
-          if (deaf.add(member).size > all.length - quorum) listener.refused?.(error);
+          if (deaf.add(member).size > order.length - quorum) listener.refused?.(error);
         },
       }),
     );
@@ -85,175 +82,115 @@ export class MajorityCall extends GroupCall {
     };
   }
 
-  get #isOver(): boolean {
-    return this.state === "over";
-  }
-
   /** That others have it is no longer known once too many masters are silent. */
   override get isRefused(): boolean {
-    const { all, quorum } = this.members;
-    return all.filter(isUnresponsive).length <= all.length - quorum && super.isRefused;
+    const { order, quorum } = this.members;
+    return order.filter(isUnresponsive).length <= order.length - quorum && super.isRefused;
   }
 
-  /** Its owner has a majority already. */
-  get #reenters(): boolean {
-    const { all, quorum } = this.members;
-    const isHeld = ({ kind }: Member) => (this.owner.grantOf(kind.lockKey) as Grant | undefined)?.isHeld;
-    return all.filter(isHeld).length >= quorum;
+  override voted(seat: Seat): void {
+    // What is granted after the majority has its hold joins it.
+    if (this.#group && seat.hold) this.#group.join(seat, this.waited);
+    const open = this.seats.filter(({ state }) => state !== "over").length;
+    if (open === 0) this.#stopTimer?.();
+    if (this.state === "over" || this.#isDecided) return;
+    const { quorum } = this.members;
+    const inFavour = this.#count("granted");
+    // No majority can grant it any more, and it is known whether others have it.
+    const isLost = inFavour + open < quorum && this.#count(...ANSWERS) >= quorum;
+    if (inFavour < quorum && !isLost && open > 0) return;
+    this.#isDecided = true;
+    if (this.seats.filter(({ hold }) => hold?.grant.isHeld).length < quorum) return this.#lose();
+    this.#group = this.accept();
+  }
+
+  #count(...votes: Seat["vote"][]): number {
+    return this.seats.filter(({ vote }) => votes.includes(vote)).length;
   }
 
   /** Whether it waits for runs of its owner: for one that was called before and waits, or for those that have its members. */
   #isHeldUp(): boolean {
-    if (!this.frame) return false;
-    const blocked = this.members.order.filter((member) => !this.#turnAt(member).offered());
+    const { frame, owner } = this;
+    if (!frame) return false;
+    const blocked = this.memberKeys.filter((key) => !owner.turnsOf(key).offers(this));
     if (blocked.length === 0) return false;
+    // With a turn at some members only it would hold up the runs that are called inside those that have the others.
+    owner.settle(this);
     if (this.wait === 0) this.refuse(0);
-    else if (this.state !== "aside" || this.waitsSince === undefined) this.standAside();
+    else if (!this.isAside || this.waitsSince === undefined) this.standAside();
     return true;
   }
 
-  /** Its place among the owner's runs at this member, which it keeps until it is over. */
-  #turnAt(member: Member): Turn {
-    const known = this.#turns.get(member);
-    if (known) return known;
-    const { owner, siteName } = this;
-    const { lockKey, traits } = member.kind;
-    const isAside = () => this.state === "aside";
-    const turn: Turn = {
-      lockKey,
-      siteName,
-      wireId: undefined,
-      frame: this.frameAt(member),
-      isShared: traits.shared === true,
-      get isAside() {
-        return isAside();
-      },
-      isInLine: false,
-      step: () => this.step(),
-      remind: noop,
-      offered: () => owner.turnsOf(lockKey).offers(turn),
-    };
-    this.#turns.set(member, turn);
-    owner.begin(turn);
-    this.stopLater(() => owner.over(turn));
-    return turn;
+  #round(): void {
+    this.tries();
+    const connecting = this.members.connecting();
+    if (connecting) void connecting.then(() => this.#ask());
+    else this.#ask();
   }
 
-  async #round(): Promise<void> {
-    try {
-      this.tries();
-      const arriving = connecting(this.members);
-      if (arriving) await arriving;
-      if (this.#isOver) return;
-      const begun = this.env.clock.mono();
-      this.triedAt = begun;
-      const seats = this.#ask();
-      const ballot = await votes(this.#answers(seats), (so) => this.#isDecided(so));
-      if (this.#isOver) return;
-      const group = this.#won(seats, ballot);
-      if (group) return this.accept(group);
-      this.#lose(seats, ballot, this.env.clock.mono() - begun);
-    } catch (error) {
-      this.end(error);
+  /** Asks each master that is worth it, all at once. */
+  #ask(): void {
+    if (this.state === "over") return;
+    const { clock } = this.env;
+    const seats = this.newSeats();
+    const spared = seats.filter(({ member }) => isSpared(member));
+    const areEnough = seats.length - spared.length >= this.members.quorum;
+    this.#isDecided = false;
+    this.seats = seats;
+    this.triedAt = clock.mono();
+    this.#stopTimer = clock.after(this.members.answerTime(this.asked.lease), () => {
+      for (const seat of seats) seat.giveUp();
+    });
+    // What is decided on the way has left the rest.
+    for (const seat of seats) {
+      if (areEnough && spared.includes(seat)) seat.leave();
+      else seat.ask();
     }
   }
 
-  /** A seat for each master that is worth asking. */
-  #ask(): readonly (Seat | undefined)[] {
-    const { all, quorum } = this.members;
-    const areEnough = all.filter((member) => !isSpared(member)).length >= quorum;
-    return all.map((member) =>
-      areEnough && isSpared(member) ? undefined : this.seatAt(member, false, answerTime(member, this.term)),
-    );
-  }
-
-  #answers(seats: readonly (Seat | undefined)[]): Promise<HoldRecord<Grant> | undefined>[] {
-    return seats.map((seat, i) => {
-      const { env } = this.members.all[i] as Member;
-      return seat ? seat.start() : Promise.reject(env.runner.unavailable(this.lockName));
-    });
-  }
-
-  /** Whether a majority has granted the round; or none can, and it is known whether others have it. */
-  #isDecided(so: Ballot): boolean {
-    const { quorum } = this.members;
-    const inFavour = so.filter(isGrant).length;
-    const open = so.filter((vote) => !vote).length;
-    if (inFavour >= quorum) return true;
-    const answers = so.filter(isAnswer).length;
-    return inFavour + open < quorum && answers >= quorum;
-  }
-
-  #won(seats: readonly (Seat | undefined)[], ballot: Ballot): GroupGrant | undefined {
-    const { members, owner, frame, isPrivate } = this;
-    const granted = seats.filter((seat): seat is Seat => seat?.hold !== undefined);
-    if (granted.length < members.quorum) return undefined;
-    const open = seats.filter((seat, i): seat is Seat => seat !== undefined && !ballot[i] && !seat.hold);
-    const renewed = this.term === undefined;
-    const group = new GroupGrant({ members, owner, seats: granted, open, frame, renewed, isPrivate });
-    group.check();
-    return group.remaining > 0 ? group : undefined;
-  }
-
-  #lose(seats: readonly (Seat | undefined)[], ballot: Ballot, took: number): void {
-    const { quorum, all } = this.members;
+  #lose(): void {
     const { clock, settings } = this.env;
-    const granted = ballot.filter(isGrant).length;
-    void this.giveBack();
+    const { seats } = this;
+    const { quorum, order } = this.members;
+    const [granted, inFavour] = [this.#count("granted"), this.#count("granted", "late")];
+    const answers = this.#count(...ANSWERS);
+    this.giveBack();
+    this.rest();
     this.#split = granted > 0 ? this.#split + 1 : 0;
-    const pause = granted > 0 ? pauseAfter(this.#split, took, settings.random()) : 0;
+    const round = Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, clock.mono() - this.triedAt));
+    const longest = granted > 0 ? round * 2 ** Math.min(this.#split, MOST_DOUBLINGS) : 0;
+    const pause = longest * settings.random();
     this.#notBefore = clock.mono() + pause;
-    if (ballot.filter(isAnswer).length < quorum) return this.#unheard(ballot, granted);
+    if (answers < quorum) return this.#unheard(seats, granted);
     // Masters of a majority have granted it, too late: null would mean that another owner has the lock.
-    const inFavour = ballot.filter((vote) => isAnswer(vote) && !isRefusal(vote)).length;
     if (this.wait === 0 && inFavour >= quorum) {
       return this.end(new LockLostError(this.lockName, "expired", clock.wall()));
     }
-    const ttls = all.map((_, i) => {
-      if (!isRefusal(ballot[i])) return isAnswer(ballot[i]) ? 0 : Number.POSITIVE_INFINITY;
-      const { ttl = -1 } = seats[i] ?? {};
-      return ttl < 0 ? Number.POSITIVE_INFINITY : ttl;
-    });
-    const free = ttls.sort((a, b) => a - b)[quorum - 1] ?? 0;
-    const ttl = Math.min(untilLook(this.members), Math.max(free, pause));
-    this.rest();
+    // When a majority will be free, if nobody gives it back before.
+    const frees = seats.map(freeIn).sort((a, b) => a - b);
+    const isQueued = order.some(({ kind }) => kind.traits.serverQueued);
+    const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
+    const ttl = Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause));
     this.refuse(ttl === Number.POSITIVE_INFINITY ? -1 : ttl);
   }
 
   /** Too few masters have answered. */
-  #unheard(ballot: Ballot, granted: number): void {
+  #unheard(seats: readonly Seat[], granted: number): void {
     const { members, env } = this;
+    const silent = seats.filter(({ vote }) => !vote || vote === "failed");
     this.unanswered = true;
-    if (!this.hasWaited || this.wait === 0) {
-      return this.end(tooFewAnswers(this.lockName, members.all.length, granted, ballot));
-    }
-    let missing = members.quorum - ballot.filter(isAnswer).length;
+    const errors = silent.map(({ error, env: { runner } }) => error ?? runner.unavailable(this.lockName));
+    if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(granted, errors));
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
-    const answered = () => {
-      if (--missing === 0) this.tryNow();
-    };
-    const silent = members.all.filter((_, i) => !isAnswer(ballot[i]));
-    for (const {
-      env: { runner },
-      kind,
-    } of silent) {
-      this.stopLater(runner.servers.healthOf(kind.key).onAnswer(answered));
+    for (const { env: each, key } of silent) {
+      this.stopLater(each.runner.servers.healthOf(key).onAnswer(() => this.site?.hint()));
     }
-    this.rest();
     env.sites.of(this).refused(this, env.settings.pollCap);
   }
 }
 
-function isGrant(vote: Vote): boolean {
-  return vote?.status === "fulfilled" && vote.value !== undefined;
-}
-
-/** Whether a master has said that another owner holds the lock. */
-function isRefusal(vote: Vote): boolean {
-  return vote?.status === "fulfilled" && vote.value === undefined;
-}
-
-/** Whether a master has answered; a grant that came too late counts as an answer. */
-function isAnswer(vote: Vote): boolean {
-  return vote?.status === "fulfilled" || isLockError(vote?.reason, "LOCK_LOST");
+/** Milliseconds until a member can be free; Infinity if nobody knows. */
+function freeIn({ vote, ttl }: Seat): number {
+  if (vote === "granted" || vote === "late") return 0;
+  return vote === "refused" && ttl >= 0 ? ttl : Number.POSITIVE_INFINITY;
 }

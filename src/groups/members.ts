@@ -1,21 +1,19 @@
-/** The members of a group of locks: their order, their quorum, and what events call the group. */
-
-import type { Clock } from "../base/clock.js";
+/** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
 import type { LockError } from "../base/errors.js";
-import type { CallLimits, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
-import { foremost } from "../base/holder.js";
+import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
-import { follow } from "../lock/follow.js";
-import type { HoldRecord } from "../lock/hold-record.js";
+import type { Grant } from "../lock/grant.js";
 import { kindOf, type Lock } from "../lock/lock.js";
-import { withErrors } from "./votes.js";
+import type { OwnerRecord } from "../owner/record.js";
 
 /** One lock of a group. */
 export interface Member {
   readonly lock: Lock;
   readonly kind: Kind;
   readonly env: Env;
+  /** Its place among the members as they were given. */
+  readonly at: number;
 }
 
 /** Whether the member's server gives no answer, so that waiting for it is no use. */
@@ -34,47 +32,42 @@ function inOrder({ kind: a }: Member, { kind: b }: Member): number {
   return Number(b.side === "write") - Number(a.side === "write");
 }
 
+/** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
 export class Members {
   readonly kind: LockKind;
-  /** As given. */
-  readonly all: readonly Member[];
   /** In the one order that all groups share. */
   readonly order: readonly Member[];
+  /** The first as given: the group's own times are read off its client's clock. */
+  readonly first: Member;
   /** How many of the members make a hold of the group. */
   readonly quorum: number;
   /** The members' names joined by ",". */
   readonly name: string;
   /** The key under which owners know the group. */
   readonly key: string;
+  /** Those of the members. */
+  readonly keys: readonly string[];
   /** Of the members' clients, each once. */
   readonly envs: readonly Env[];
 
   /** @throws TypeError for no lock, for what is not a lock of a LockClient, and for the same lock twice */
-  constructor(kind: LockKind, locks: readonly unknown[], quorum: number) {
-    if (locks.length === 0) throw new TypeError("a group of locks needs at least one");
-    this.kind = kind;
-    this.all = locks.map((lock) => {
+  constructor(locks: readonly unknown[], kind: LockKind = "multi", quorum: number = locks.length) {
+    const all = locks.map((lock, at): Member => {
       const ofMember = kindOf(lock);
-      if (ofMember) return { lock: lock as Lock, kind: ofMember, env: ofMember.env };
+      if (ofMember) return { lock: lock as Lock, kind: ofMember, env: ofMember.env, at };
       throw new TypeError("a member must be a lock of a LockClient; of a read-write lock, one of its sides");
     });
-    if (new Set(this.all.map(nameOf)).size < locks.length) {
-      throw new TypeError("the same lock is a member twice");
-    }
-    this.order = [...this.all].sort(inOrder);
+    const [first] = all;
+    if (!first) throw new TypeError("a group of locks needs at least one");
+    if (new Set(all.map(nameOf)).size < all.length) throw new TypeError("the same lock is a member twice");
+    this.kind = kind;
+    this.order = [...all].sort(inOrder);
+    this.first = first;
     this.quorum = quorum;
-    this.name = this.all.map(({ lock }) => lock.name).join(",");
+    this.name = all.map(({ lock }) => lock.name).join(",");
     this.key = `${kind}${JSON.stringify(this.order.map(nameOf))}`;
-    this.envs = [...new Set(this.all.map(({ env }) => env))];
-  }
-
-  get first(): Member {
-    return this.all[0] as Member;
-  }
-
-  /** The group's own times are read off the first member's clock. */
-  get clock(): Clock {
-    return this.first.env.clock;
+    this.keys = this.order.map(({ kind }) => kind.lockKey);
+    this.envs = [...new Set(all.map(({ env }) => env))];
   }
 
   /** Made anew for each event: listeners get the object. */
@@ -87,6 +80,12 @@ export class Members {
     for (const env of this.envs) env.assertOpen(this.name);
   }
 
+  /** Whether the owner has enough of the members for a hold. */
+  areHeldBy(owner: OwnerRecord): boolean {
+    const isHeld = (key: string) => (owner.grantOf(key) as Grant | undefined)?.isHeld;
+    return this.keys.filter(isHeld).length >= this.quorum;
+  }
+
   /** The group's value, given the value of each member: the best one that a quorum of members reaches. */
   best(values: readonly number[]): number {
     return [...values].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
@@ -94,7 +93,7 @@ export class Members {
 
   /** The commands that this tick sends for members of one client travel together. */
   gather(): void {
-    if (this.envs.length === this.all.length) return;
+    if (this.envs.length === this.order.length) return;
     for (const { runner } of this.envs) runner.sender.gather();
   }
 
@@ -103,36 +102,62 @@ export class Members {
     for (const { events } of this.envs) events.emit(event, { ...details, ...this.about } as LockEvents[E]);
   }
 
-  tellGrant(hold: HoldRecord, waited: number, nested: boolean): void {
-    for (const { events } of this.envs) events.tellGrant(this.about, hold, waited, nested);
+  /** Resolves when members can be asked; undefined if they can be at once. */
+  connecting(): Promise<unknown> | undefined {
+    return undefined;
   }
 
-  tellRelease(hold: HoldRecord): void {
-    for (const { events } of this.envs) events.tellRelease(this.about, hold, hold.heldFor);
+  /** Bounds the time for one member's answer to a question. */
+  inTime<T>(_member: Member, answer: Promise<T>): Promise<T> {
+    return answer;
   }
 
-  tellEnd(ownerId: string, limits: CallLimits, waited: number, error: unknown): void {
-    for (const { events } of this.envs) events.tellEnd({ ...this.about, ownerId }, limits, waited, error);
+  /** The error of a question with too few answers; `inFavour`: how many of these were yes. */
+  unanswered(_inFavour: number, errors: readonly unknown[]): unknown {
+    return errors[0];
   }
+}
 
-  /** From now on `longHold` is told on every member's client, and the end of the hold on the diagnostics channel, once. */
-  follow(hold: HoldRecord): void {
-    follow(this.first.env, this.about, hold);
-    for (const { longHolds } of this.envs.slice(1)) longHolds?.watch(hold, this.about);
-  }
+/** The outcome of a promise; undefined while the promise is open. */
+export type Vote<T = unknown> = PromiseSettledResult<T> | undefined;
 
-  /** The holder of a member, in words for people. A server that is away is not asked. */
-  async holder(): Promise<string | undefined> {
-    const told = this.envs.map((env) => {
-      const asked = this.order.filter((member) => member.env === env && !isUnresponsive(member));
-      return env.whoHolds(asked.map(({ lock, kind }) => ({ name: lock.name, key: kind.key })));
-    });
-    return foremost(await Promise.all(told));
-  }
+/** Resolves with the outcomes so far, once `enough` says so of how many are done and have failed, or all are settled. */
+export function votes<T>(
+  promises: readonly Promise<T>[],
+  enough: (done: number, failed: number, so: readonly Vote<T>[]) => boolean,
+): Promise<readonly Vote<T>[]> {
+  return new Promise((resolve) => {
+    const so: Vote<T>[] = promises.map(() => undefined);
+    let [done, failed, isOpen] = [0, 0, true];
+    const note = (i: number, vote: PromiseSettledResult<T>) => {
+      // Who asked has the list already.
+      if (!isOpen) return;
+      so[i] = vote;
+      if (vote.status === "fulfilled") done++;
+      else failed++;
+      if (done + failed < so.length && !enough(done, failed, so)) return;
+      isOpen = false;
+      resolve(so);
+    };
+    for (const [i, promise] of promises.entries()) {
+      promise.then(
+        (value) => note(i, { status: "fulfilled", value }),
+        (reason: unknown) => note(i, { status: "rejected", reason }),
+      );
+    }
+  });
+}
 
-  /** The error of a call whose time is up while servers are away; undefined if all answer. */
-  nobodyAnswered(): LockError | undefined {
-    const errors = this.all.filter(isUnresponsive).map(({ env }) => env.runner.unavailable(this.name));
-    return errors[0] && withErrors(errors[0], errors);
-  }
+export function fulfilled<T>(so: readonly Vote<T>[]): T[] {
+  return so.flatMap((vote) => (vote?.status === "fulfilled" ? [vote.value] : []));
+}
+
+export function rejected(so: readonly Vote[]): unknown[] {
+  return so.flatMap((vote): unknown[] => (vote?.status === "rejected" ? [vote.reason] : []));
+}
+
+/** Adds the errors of a group's members to the error that stands for all of them. */
+export function withErrors<E extends LockError>(error: E, errors: unknown[]): E {
+  Object.defineProperty(error, "errors", { value: errors, configurable: true });
+  return error;
 }

@@ -32,7 +32,8 @@ export function isDropped(grant: Grant): boolean {
   const [only, another] = grant.holds;
   if (!only || another) return false;
   const isGarbage = !grant.knownOwner && only.origin === "bare" && only.isGarbage;
-  const hold = isGarbage ? only : only.dropped?.();
+  const { group } = only;
+  const hold = isGarbage ? only : group?.isGarbage ? group.hold : undefined;
   if (!hold) return false;
   outside(() => void quietly(hold.release()));
   warnOnce(

@@ -44,7 +44,7 @@ type Called = (...args: never[]) => unknown;
 export interface Asked extends Request {
   readonly owner: OwnerRecord | undefined;
   readonly origin: Origin;
-  /** Of a run: the innermost frame of its function. */
+  /** Of a run: that of its function. */
   readonly frame: Frame | undefined;
   /** The run or scope that the call is made in. */
   readonly caller: Frame | undefined;
@@ -111,7 +111,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     // All runs of a tree act for one owner. A named owner is also the ambient owner inside fn.
     const owner = request.named ?? (this.#followsContext ? treeOwner() : undefined) ?? new OwnerRecord();
     const scope = request.named ? openFrame(request.named) : undefined;
-    const frame = this.openFrames(owner, scope);
+    const frame = openFrame(owner, this.keys, scope);
     const asked = this.#asked(request, owner, frame, this.run, true);
     const record = (await this.#start(asked)) ?? (await this.#timedOut(asked));
     const hold = this.viewOf(record);
@@ -197,19 +197,9 @@ export abstract class LockFace<H extends Hold = Hold> {
   /** Whether a hold is on this lock, on this side. @internal */
   protected abstract isOn(of: { readonly lockKey: string; readonly side: Side }): boolean;
 
-  /** Whether the owner of a bare call may be that of a run of the lock of this key. @internal */
-  protected isMember(lockKey: string): boolean {
-    return lockKey === this.#key;
-  }
-
-  /** Opens the frames of a run, inside `outer`; the innermost is that of its function. @internal */
-  protected openFrames(owner: OwnerRecord, outer: Frame | undefined): Frame {
-    return openFrame(owner, this.#key, outer);
-  }
-
-  /** The run of this frame is over. @internal */
-  protected endRuns(owner: OwnerRecord, frame: Frame): void {
-    owner.endRun(this.#key, frame);
+  /** The keys under which owners keep the lock; of a group those of its members, too. @internal */
+  protected get keys(): readonly string[] {
+    return [this.#key];
   }
 
   /** Whether any owner of this client has a hold of the lock by a `lock()` or `tryLock()`. @internal */
@@ -220,7 +210,7 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /** The owner for whom a call that names none is made. @internal */
   protected currentOwner(): OwnerRecord | undefined {
-    return this.#followsContext && currentFrame() ? ambientOwner((key) => this.isMember(key)) : undefined;
+    return this.#followsContext && currentFrame() ? ambientOwner(this.keys) : undefined;
   }
 
   /** Whether calls that name no owner act for that of the scope or run around them. */
@@ -310,7 +300,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     try {
       const released = hold.isReturned ? undefined : hold.release();
       // A sibling run may begin now.
-      this.endRuns(owner, frame);
+      for (const key of this.keys) owner.endRun(key, frame);
       await released;
     } catch (error) {
       if (!isLockError(error, "LOCK_LOST")) this.report(error, hold.grant.ownerId);

@@ -32,6 +32,16 @@ export interface Held {
 /** The call that took the hold; `lock.unlock()` gives back `bare` ones only. */
 export type Origin = "bare" | "run" | "member";
 
+/** What a group has, as its seats see it. */
+export interface Whole {
+  readonly lockKey: string;
+  readonly hold: HoldRecord;
+  /** The user has dropped it, and all that it has of its members. */
+  readonly isGarbage: boolean;
+  /** One of its seats is given back or lost. */
+  seatEnded(seat: HoldRecord): void;
+}
+
 interface Fate {
   loss?: LockLostError;
   controller?: AbortController;
@@ -57,8 +67,8 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
   isTold = true;
   /** The user may keep something else of the hold: its signal, or its owner. */
   isKept = false;
-  /** Of a seat: the group's hold, if the user has dropped that and all its seats. */
-  declare dropped?: () => HoldRecord | undefined;
+  /** Of a seat: what the group has. */
+  declare group?: Whole;
   #outcome: Promise<void> | undefined;
   #fate: Fate | undefined;
 
@@ -210,5 +220,6 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
 
   #tellEnd(): void {
     for (const callback of this.#fate?.ended?.splice(0) ?? []) callback();
+    this.group?.seatEnded(this);
   }
 }

@@ -9,14 +9,14 @@ import type { OwnerRecord } from "./record.js";
 
 export interface Frame {
   readonly owner: OwnerRecord;
-  /** The key (client and full name) of the lock that a `run` holds; undefined for a scope. */
-  readonly lockKey?: string | undefined;
+  /** The keys (client and full name) of the lock that a `run` holds, and of its members; undefined for a scope. */
+  readonly lockKeys?: readonly string[] | undefined;
   /** The frame that it was opened in. */
   parent: Frame | undefined;
   open: boolean;
 }
 
-const STORE = Symbol.for("holdfast.context/3");
+const STORE = Symbol.for("holdfast.context/4");
 const globals = globalThis as { [STORE]?: AsyncLocalStorage<Frame | undefined> };
 globals[STORE] ??= new AsyncLocalStorage<Frame | undefined>();
 const store = globals[STORE];
@@ -24,10 +24,10 @@ const store = globals[STORE];
 /** A new open frame inside the current one. A frame that has ended is no parent: its async context outlived it. */
 export function openFrame(
   owner: OwnerRecord,
-  lockKey?: string,
+  lockKeys?: readonly string[],
   parent: Frame | undefined = store.getStore(),
 ): Frame {
-  return { owner, lockKey, parent: parent?.open ? parent : undefined, open: true };
+  return { owner, lockKeys, parent: parent?.open ? parent : undefined, open: true };
 }
 
 /** Runs fn inside `frame`. When fn settles, the frame ends, and so do the frames that were opened for it inside `caller`. */
@@ -72,9 +72,9 @@ export function outside<T>(fn: () => T): T {
  * The owner that a bare call on one of these locks acts for: that of the nearest enclosing run of such a lock, or of the
  * nearest enclosing scope. A context that outlived its scope or run counts as outside any.
  */
-export function ambientOwner(isWanted: (lockKey: string) => boolean): OwnerRecord | undefined {
+export function ambientOwner(keys: readonly string[]): OwnerRecord | undefined {
   for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
-    if (frame.lockKey === undefined || isWanted(frame.lockKey)) return frame.owner;
+    if (!frame.lockKeys || frame.lockKeys.some((key) => keys.includes(key))) return frame.owner;
   }
   return undefined;
 }
@@ -87,7 +87,7 @@ export function treeOwner(): OwnerRecord | undefined {
 /** The owner of the nearest enclosing scope; runs do not count. */
 export function scopeOwner(): OwnerRecord | undefined {
   for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
-    if (frame.lockKey === undefined) return frame.owner;
+    if (!frame.lockKeys) return frame.owner;
   }
   return undefined;
 }
@@ -95,7 +95,7 @@ export function scopeOwner(): OwnerRecord | undefined {
 /** Whether the current call is made inside a run of this lock. */
 export function isInsideRun(lockKey: string): boolean {
   for (let frame = store.getStore(); frame?.open; frame = frame.parent) {
-    if (frame.lockKey === lockKey) return true;
+    if (frame.lockKeys?.includes(lockKey)) return true;
   }
   return false;
 }

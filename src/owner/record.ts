@@ -14,6 +14,8 @@ export interface OwnGrant {
 /** A call under way, as its owner sees it. */
 export interface OwnCall {
   readonly lockKey: string;
+  /** Of a call for a group: the keys of its members, at which it takes turns. */
+  readonly memberKeys?: readonly string[];
   /** Of the try that is on its way, or was refused. */
   readonly wireId: string | undefined;
   /** Calls of one site get the lock in order, so it is enough to resume one of them at a time. */
@@ -28,6 +30,11 @@ export interface OwnCall {
   remind(): void;
   /** Looks again what is to be done. */
   step(): void;
+}
+
+/** Whether a call wants the lock of this key, or a group with that as a member. */
+function wants({ lockKey, memberKeys }: OwnCall, key: string): boolean {
+  return lockKey === key || memberKeys?.includes(key) === true;
 }
 
 /** A hold that `lock.unlock()` may give back. */
@@ -59,7 +66,7 @@ export class OwnerRecord {
   /** Calls on this lock that wait in line look again. */
   look(lockKey: string): void {
     for (const call of [...(this.#calls ?? [])]) {
-      if (call.lockKey === lockKey && call.isInLine) call.step();
+      if (wants(call, lockKey) && call.isInLine) call.step();
     }
   }
 
@@ -83,7 +90,7 @@ export class OwnerRecord {
   /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
   recheck(lockKey: string): void {
     for (const call of [...(this.#calls ?? [])]) {
-      if (call.lockKey !== lockKey || !call.isAside || !call.frame) continue;
+      if (!wants(call, lockKey) || !call.isAside || !call.frame) continue;
       if (!this.turnsOf(lockKey).admits(call.frame, call.isShared)) call.step();
     }
   }
@@ -103,14 +110,16 @@ export class OwnerRecord {
     if (!this.#calls?.delete(call)) return;
     this.settle(call);
     // Who was refused by the call's wire id, or waits for a turn that it had been promised, looks again.
-    this.resume(call.lockKey);
+    for (const key of call.memberKeys ?? [call.lockKey]) this.resume(key);
   }
 
   /** The call has got the lock, gives up, or waits anew: the next may have its turn. */
   settle(call: OwnCall): void {
-    const turns = this.#turns?.get(call.lockKey);
-    turns?.settle(call);
-    if (turns?.isIdle) this.#turns?.delete(call.lockKey);
+    for (const key of call.memberKeys ?? [call.lockKey]) {
+      const turns = this.#turns?.get(key);
+      turns?.settle(call);
+      if (turns?.isIdle) this.#turns?.delete(key);
+    }
   }
 
   /**
@@ -133,7 +142,7 @@ export class OwnerRecord {
   resume(lockKey: string): void {
     if (!this.#calls) return;
     for (const call of [...this.#calls]) {
-      if (call.lockKey === lockKey && call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
+      if (wants(call, lockKey) && call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
     }
   }
 

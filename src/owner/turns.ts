@@ -12,11 +12,14 @@ export class Turns {
     return this.#active.size === 0 && !this.#next;
   }
 
-  /** True if every active run encloses this one, or shares the turn with it. A call that is no run is always admitted. */
+  /**
+   * True if every active run encloses this one, is this one (on the other side of the lock), or shares the turn with it. A call
+   * that is no run is always admitted.
+   */
   admits(frame: Frame | undefined, isShared: boolean): boolean {
     if (!frame) return true;
     for (const [other, otherIsShared] of this.#active) {
-      if (!(isShared && otherIsShared) && !encloses(other, frame.parent)) return false;
+      if (!(isShared && otherIsShared) && !encloses(other, frame)) return false;
     }
     return true;
   }
@@ -32,7 +35,7 @@ export class Turns {
 
   /** The run has the lock. */
   begin(frame: Frame, isShared: boolean): void {
-    this.#active.set(frame, isShared);
+    this.#active.set(frame, isShared && this.#active.get(frame) !== false);
   }
 
   /** True if the run had the turn. */

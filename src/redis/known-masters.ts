@@ -10,10 +10,6 @@ import { isCluster, masterAddress, nodeAt } from "./connection.js";
 const FRESH: readonly string[] = ["wait", "connecting", "connect"];
 
 export class KnownMasters {
-  /** A call has waited for the first connect. Further calls that have a majority do not wait for it again. */
-  awaited = false;
-  /** How many votes are still to come that no call waits for any more, by the lock's key. */
-  readonly overdue: Map<string, number> = new Map();
   readonly #runner: CommandRunner;
   #arrival: Promise<void> | undefined;
   /** The run ids by address. They are kept here because locks are made anew all the time, and servers are not. */

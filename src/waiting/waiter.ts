@@ -72,8 +72,9 @@ export abstract class Waiter<G = unknown> extends Command {
   declare site?: Site | undefined;
   /** Counts what is sent to replicas. */
   #sends = 0;
-  #resolve!: (value: unknown) => void;
-  #reject!: (reason: unknown) => void;
+  // Of a call of which nobody awaits the outcome there are none.
+  #resolve: ((value: unknown) => void) | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
 
   constructor(env: Env, { wait, signal, begun }: Limits) {
@@ -258,7 +259,7 @@ export abstract class Waiter<G = unknown> extends Command {
   /** It is granted what it wants. */
   protected grant(value: G): void {
     this.#finish(true);
-    this.#resolve(value);
+    this.#resolve?.(value);
   }
 
   /** Somebody else has it; `ttl`: ms until the holder's lease ends, -1 if it has no end. */
@@ -267,7 +268,7 @@ export abstract class Waiter<G = unknown> extends Command {
     if (this.wait === 0) {
       this.#finish(false);
       this.tellEnd(undefined);
-      return this.#resolve(undefined);
+      return this.#resolve?.(undefined);
     }
     this.hasWaited = true;
     this.announce();
@@ -299,8 +300,8 @@ export abstract class Waiter<G = unknown> extends Command {
     this.#finish(false);
     const error = reason === TIME_IS_UP ? this.unavailable() : reason;
     this.tellEnd(isRefused ? undefined : error);
-    if (isRefused) this.#resolve(undefined);
-    else this.#reject(error);
+    if (isRefused) this.#resolve?.(undefined);
+    else this.#reject?.(error);
   }
 
   /** The error of a call whose time is up while it knows nothing. */

@@ -1,0 +1,82 @@
+/**
+ * The members of a RedLock, each on a master of its own: how many answers decide, and how long a call is patient with masters
+ * that give none.
+ */
+import { isLockError, type LockError, type LockErrorCode, QuorumError } from "../base/errors.js";
+import { setImmediate } from "../base/platform.js";
+import { isCluster } from "../redis/connection.js";
+import { isUnresponsive, type Member, Members, votes, withErrors } from "./members.js";
+
+/** Milliseconds that a master has for its answer, however short the lease. */
+const SHORTEST_ANSWER_TIME = 50;
+/** The share of a lease that one master has for its answer. */
+const SHARE_OF_LEASE = 1 / 100;
+/** A client that has so many calls to undo, late votes among them, is asked for no more. */
+const MOST_OVERDUE = 8;
+
+/** Where a member's server is: two votes of one server would be one. A client whose address is not known stands for it. */
+function addressOf({ env }: Member): unknown {
+  const { connection } = env.runner;
+  if (isCluster(connection)) return env;
+  const { host, port, path } = connection.options as { host?: string; port?: number; path?: string };
+  return path ?? (host === undefined ? env : `${host}:${port}`);
+}
+
+/**
+ * Whether a majority goes without this member's vote: commands to a server that is away, or far behind, would pile up. One that
+ * connects for the first time is not away.
+ */
+export function isSpared(member: Member): boolean {
+  const { masters, runner } = member.env;
+  return runner.cleanUp.size >= MOST_OVERDUE || (isUnresponsive(member) && !masters.isFresh);
+}
+
+export class Masters extends Members {
+  /** @throws TypeError as of {@link Members}, and for two locks at one address */
+  constructor(locks: readonly unknown[]) {
+    super(locks, "red", Math.floor(locks.length / 2) + 1);
+    const addresses = this.order.map(addressOf);
+    const twice = addresses.find((address, i) => addresses.indexOf(address) < i);
+    if (twice === undefined) return;
+    throw new TypeError(
+      `two members of a RedLock are at one address (${typeof twice === "string" ? twice : "one client"}); ` +
+        "give each member a master of its own",
+    );
+  }
+
+  /** Milliseconds that a master has for its answer, if `commandTimeout` is not shorter. `lease`: undefined for the watchdog's. */
+  answerTime(lease: number | undefined): number {
+    const share = (lease ?? this.first.env.settings.watchdogTimeout) * SHARE_OF_LEASE;
+    return Math.max(SHORTEST_ANSWER_TIME, share);
+  }
+
+  /**
+   * Resolves when a majority of the masters is connected, or cannot be: a first connection may take longer than an answer. If a
+   * master seems to be away, the replies that have arrived are read first: after a stall of this process every server looks
+   * silent.
+   */
+  override connecting(): Promise<unknown> | undefined {
+    const { order, quorum } = this;
+    const fresh = order.filter(({ env }) => env.masters.isFresh);
+    const missing = quorum - (order.length - fresh.length);
+    if (missing > 0) {
+      const arrivals = fresh.map(({ env }) => env.masters.arrival());
+      return votes(arrivals, (done, failed) => done >= missing || failed > order.length - quorum);
+    }
+    return order.some(isSpared) ? new Promise((resolve) => setImmediate(resolve)) : undefined;
+  }
+
+  override inTime<T>({ env, lock }: Member, answer: Promise<T>): Promise<T> {
+    return env.runner.withTimeout(lock.name, answer, this.answerTime(undefined));
+  }
+
+  /** The error that all masters without an answer agree on, or QUORUM. A loss is an answer. */
+  override unanswered(inFavour: number, reasons: readonly unknown[]): LockError {
+    const errors = reasons.filter((error) => !isLockError(error, "LOCK_LOST"));
+    const [first] = errors;
+    const isAgreed = (code: LockErrorCode) => errors.every((error) => isLockError(error, code));
+    if (isLockError(first) && first.code !== "UNAVAILABLE" && isAgreed(first.code))
+      return withErrors(first, errors);
+    return new QuorumError(this.name, inFavour, this.order.length, errors);
+  }
+}
