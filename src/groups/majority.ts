@@ -90,9 +90,9 @@ export class MajorityCall extends GroupCall {
   }
 
   /** That others have it is no longer known once too many masters are silent. */
-  override get isRefused(): boolean {
+  protected override get isReached(): boolean {
     const { all, quorum } = this.members;
-    return all.filter(isUnresponsive).length <= all.length - quorum && super.isRefused;
+    return all.filter(isUnresponsive).length <= all.length - quorum;
   }
 
   /** Its owner has a majority already. */
