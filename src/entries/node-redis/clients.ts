@@ -195,7 +195,9 @@ export function close(client: PlainClient): void {
 const met = new WeakSet<object>();
 
 /** Connects the client of a user, unless it is open, or was once: then whoever closed it wanted that. */
-export async function connectOnce(given: Pick<PlainClient, "isOpen" | "socketEpoch" | "connect">): Promise<void> {
+export async function connectOnce(
+  given: Pick<PlainClient, "isOpen" | "socketEpoch" | "connect">,
+): Promise<void> {
   const isNew = !met.has(given) && !given.isOpen && !given.socketEpoch;
   met.add(given);
   if (isNew) await given.connect();

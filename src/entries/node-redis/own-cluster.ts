@@ -6,7 +6,12 @@
  * call without an answer, makes the client look again.
  */
 import { microtask, setTimeout } from "../../base/platform.js";
-import type { ClusterConnection, ConnectionOptions, ServerConnection, Stream } from "../../redis/connection.js";
+import type {
+  ClusterConnection,
+  ConnectionOptions,
+  ServerConnection,
+  Stream,
+} from "../../redis/connection.js";
 import { slotOf } from "../../redis/slots.js";
 import {
   type ClusterClient,
@@ -179,10 +184,12 @@ export class OwnCluster extends Emitter implements ClusterConnection {
     this.#mustLook = false;
     const one = whomToAsk(client, first);
     const looked = one && client._slots?.rediscover?.(one);
-    looked?.then(() => void this.slots, ignore).finally(() => {
-      // node-redis makes clients also when it has been closed meanwhile.
-      if (client !== this.#client) endClient(client);
-    });
+    looked
+      ?.then(() => void this.slots, ignore)
+      .finally(() => {
+        // node-redis makes clients also when it has been closed meanwhile.
+        if (client !== this.#client) endClient(client);
+      });
   }
 
   knownLink(address: string): OwnConnection | undefined {
@@ -337,5 +344,6 @@ function whomToAsk({ masters }: ClusterClient, first: string | undefined): Plain
 /** Ends the client of a cluster, and those that a look which is under way may make. */
 function endClient(client: ClusterClient): void {
   if (client.isOpen) client.destroy();
-  for (const { client: node } of [...client.masters, ...client.replicas]) if (node?.isOpen) destroySettled(node);
+  for (const { client: node } of [...client.masters, ...client.replicas])
+    if (node?.isOpen) destroySettled(node);
 }

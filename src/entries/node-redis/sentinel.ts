@@ -5,7 +5,14 @@
  * the master is, or the last one is it still, and the options are those of a client that was seen before.
  */
 import type { ConnectionOptions } from "../../redis/connection.js";
-import { connectOnce, ignore, type PlainClient, type SentinelClient, type Source, type Template } from "./clients.js";
+import {
+  connectOnce,
+  ignore,
+  type PlainClient,
+  type SentinelClient,
+  type Source,
+  type Template,
+} from "./clients.js";
 
 export class MasterOfSentinel implements Source {
   readonly options: ConnectionOptions = { sentinels: [] };
