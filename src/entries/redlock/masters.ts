@@ -43,7 +43,11 @@ export function isReady({ own: [commands] }: Master): boolean {
 
 /** Ends the connection that was given, and the client; first those of the client, so that what is held lapses. */
 export async function quitMaster({ redis, client, own }: Master): Promise<void> {
-  for (const each of own) each.disconnect();
+  for (const each of own) {
+    // The client would connect it again to give back what is held.
+    Object.assign(each, { connect: () => Promise.reject(new Error("quit")) });
+    each.disconnect();
+  }
   // A connection that is away would answer QUIT when it is back.
   if (redis.status === "ready") await Promise.race([redis.quit().catch(() => {}), pause(QUIT_TIME)]);
   redis.disconnect();
