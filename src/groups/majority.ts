@@ -83,9 +83,9 @@ export class MajorityCall extends GroupCall<Masters> {
   }
 
   /** That others have it is no longer known once too many masters are silent. */
-  override get isRefused(): boolean {
+  protected override get isReached(): boolean {
     const { order, quorum } = this.members;
-    return order.filter(isUnresponsive).length <= order.length - quorum && super.isRefused;
+    return order.filter(isUnresponsive).length <= order.length - quorum;
   }
 
   override voted(seat: Seat): void {

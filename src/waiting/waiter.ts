@@ -327,9 +327,14 @@ export abstract class Waiter<G = unknown> extends Command {
     this.stops.push(stop);
   }
 
+  /** Whether there is a connection to those whose answers count. */
+  protected get isReached(): boolean {
+    return this.env.runner.servers.connected;
+  }
+
   /** Whether it is known that others have what it wants: its last try, or that of the first in line, had an answer. */
   get isRefused(): boolean {
-    if (!this.hasWaited || !this.env.runner.servers.connected) return false;
+    if (!this.hasWaited || !this.isReached) return false;
     const asked = this.state === "queued" ? (this.site?.first ?? this) : this;
     if (asked.unanswered) return false;
     return asked.state !== "trying" || this.env.clock.mono() - asked.triedAt < FRESH;

@@ -2,7 +2,7 @@
  * Contract section 1: the client makes its own connections from the one that it is given, and whatever becomes of that one
  * touches no lock.
  */
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { expect, onTestFinished, test } from "vitest";
 import { LockClient, type RedisConnection } from "../../src/index.js";

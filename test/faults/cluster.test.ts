@@ -93,7 +93,13 @@ describe.concurrent("the first call of a client, which has to ask the server abo
       await client.close({ timeout: 0 });
       await bed.dispose();
     };
-    return { bed, own: own[0] as UserRedis, client, lock: client.getLock(bed.name), [Symbol.asyncDispose]: dispose };
+    return {
+      bed,
+      own: own[0] as UserRedis,
+      client,
+      lock: client.getLock(bed.name),
+      [Symbol.asyncDispose]: dispose,
+    };
   }
 
   test("is ended by its signal at once", async () => {

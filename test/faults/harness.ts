@@ -162,6 +162,10 @@ export class Stage implements AsyncDisposable {
     if (split) {
       const subscriber = (overrides: object): Redis => {
         const made = new Redis({ ...all, ...overrides, port: subscribing.port });
+        // Its options follow those of the connection that it is made of; what is set here stays.
+        queueMicrotask(() => {
+          made.options.port = subscribing.port;
+        });
         subscribers.push(made);
         return made;
       };

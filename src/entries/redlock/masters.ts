@@ -6,17 +6,19 @@ import type { RedlockClient } from "./errors.js";
 /** Milliseconds that a server has to answer QUIT: a silent one must not keep the connection and the client open. */
 const QUIT_TIME = 2_000;
 
-/** A connection that was given, and the client that uses it. */
+/** A connection that was given, and the client that was made of it. */
 export interface Master {
   readonly redis: RedlockClient;
   readonly client: LockClient;
+  /** The client's own connections, that for commands first. */
+  readonly own: readonly RedlockClient[];
 }
 
 /** @throws TypeError, RangeError for a connection or options that LockClient refuses; then nothing listens to the others */
 export function mastersOf(connections: Iterable<RedlockClient>, options: LockClientOptions): Master[] {
   const masters: Master[] = [];
   try {
-    for (const redis of connections) masters.push({ redis, client: new LockClient(redis, options) });
+    for (const redis of connections) masters.push(masterOf(redis, options));
   } catch (error) {
     for (const { client } of masters) void client.close({ timeout: 0 });
     throw error;
@@ -24,17 +26,38 @@ export function mastersOf(connections: Iterable<RedlockClient>, options: LockCli
   return masters;
 }
 
-export function isReady({ redis }: Master): boolean {
-  return redis.status === "ready";
+function masterOf(redis: RedlockClient, options: LockClientOptions): Master {
+  const own: RedlockClient[] = [];
+  const duplicate = (...how: never[]) => {
+    const made = redis.duplicate(...how) as RedlockClient;
+    own.push(made);
+    return made;
+  };
+  const given = Object.create(redis, { duplicate: { value: duplicate } }) as RedlockClient;
+  return { redis, client: new LockClient(given, options), own };
 }
 
-/** Ends the connection that was given, and the client. */
-export async function quitMaster(master: Master): Promise<void> {
-  const { redis, client } = master;
-  // A connection that is away would answer QUIT when it is back; a command behind QUIT may cut off its answer.
-  if (isReady(master)) await Promise.race([redis.quit().catch(() => {}), pause(QUIT_TIME)]);
+export function isReady({ own: [commands] }: Master): boolean {
+  return commands?.status === "ready";
+}
+
+/** Ends the connection that was given, and the client; first those of the client, so that what is held lapses. */
+export async function quitMaster({ redis, client, own }: Master): Promise<void> {
+  for (const each of own) {
+    // The client would connect it again to give back what is held.
+    Object.assign(each, { connect: () => Promise.reject(new Error("quit")) });
+    each.disconnect();
+  }
+  // A connection that is away would answer QUIT when it is back.
+  if (redis.status === "ready") await Promise.race([redis.quit().catch(() => {}), pause(QUIT_TIME)]);
   redis.disconnect();
   await client.close({ timeout: 0 });
+  await Promise.race([ended(redis), pause(QUIT_TIME)]);
+}
+
+async function ended(redis: RedlockClient): Promise<void> {
+  const { once } = redis as unknown as { once(event: "end", listener: () => void): void };
+  if (redis.status !== "end") await new Promise<void>((resolve) => once.call(redis, "end", resolve));
 }
 
 /** Resolves after `ms`, without keeping the process alive. */

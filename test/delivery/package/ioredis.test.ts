@@ -8,9 +8,8 @@ import { installVersions, versionFolder } from "./versions/install.js";
 
 const ALL = process.env.HOLDFAST_CONSUMERS === "all";
 const BETWEEN = ALL ? ["5.5", "5.6", "5.7", "5.8", "5.9"] : [];
-/** Versions that pipeline all scripts of a tick together, whatever their keys: a cluster refuses such a pipeline. */
-const MIXING = ["5.4", ...BETWEEN, "5.10"];
-const VERSIONS = [...MIXING, "5.11", "6.0"];
+/** Before 5.11 all scripts of a tick are pipelined together, whatever their keys: a cluster refuses such a pipeline. */
+const VERSIONS = ["5.4", ...BETWEEN, "5.10", "5.11", "6.0"];
 
 const load = createRequire(import.meta.url);
 const [server, cluster, missing] = await Promise.all([
@@ -23,7 +22,7 @@ beforeEach(({ skip }) => {
   if (missing) skip(missing);
 });
 
-type Options = Pick<ioredis.ClusterOptions, "enableAutoPipelining" | "autoPipeliningIgnoredCommands">;
+type Options = Pick<ioredis.ClusterOptions, "enableAutoPipelining">;
 type Where = "standalone" | "on a cluster";
 
 function connect(version: string, where: Where, options: Options): LockClient {
@@ -39,29 +38,15 @@ function connect(version: string, where: Where, options: Options): LockClient {
 }
 
 const PIPELINED: Options = { enableAutoPipelining: true };
-const WITHOUT_SCRIPTS: Options = { ...PIPELINED, autoPipeliningIgnoredCommands: ["eval", "evalsha"] };
 const WAYS: readonly (readonly [way: string, where: Where, options: Options])[] = [
   ["standalone", "standalone", {}],
   ["standalone with auto-pipelining", "standalone", PIPELINED],
   ["on a cluster", "on a cluster", {}],
-  ["on a cluster with auto-pipelining, scripts left out of it [B35]", "on a cluster", WITHOUT_SCRIPTS],
-  ["on a cluster with auto-pipelining", "on a cluster", PIPELINED],
+  ["on a cluster with auto-pipelining [B35]", "on a cluster", PIPELINED],
 ];
 
 for (const version of VERSIONS)
   for (const [way, where, options] of WAYS) {
-    const isRefused = where === "on a cluster" && options === PIPELINED && MIXING.includes(version);
-    if (isRefused) {
-      test(`ioredis ${version} ${way}: ready() says what to do`, async () => {
-        await expect(connect(version, where, options).ready()).rejects.toMatchObject({
-          code: "UNSUPPORTED",
-          message: expect.stringMatching(
-            /ioredis 5\.11.*autoPipeliningIgnoredCommands: \["eval", "evalsha"\]/,
-          ),
-        });
-      });
-      continue;
-    }
     test(`ioredis ${version} ${way}: many locks are taken at once, and a waiter is woken`, async () => {
       const [client, rival] = [connect(version, where, options), connect(version, where, options)];
       const name = `${version} ${way}`;

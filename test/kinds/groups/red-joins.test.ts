@@ -173,7 +173,7 @@ redRow(
     await settle();
     await call.value?.unlock();
   },
-  { pollCap: 3_600_000 },
+  { pollCap: 3_600_000, commandTimeout: 50_000 },
 );
 
 for (const [what, last] of [

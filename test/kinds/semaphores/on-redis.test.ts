@@ -171,8 +171,8 @@ const longAgo = (): number => Date.now() - 3_600_000;
 test("no call is run by the clock of another machine, to which a lost connection may lead [§5 counts-once]", async () => {
   await using site = await Site.of(stage);
   await site.semaphore().release(1);
-  const { proxy, redis } = site.bed(0);
-  const lost = new Promise<void>((resolve) => redis.on("close", () => resolve()));
+  const { proxy, own } = site.bed(0);
+  const lost = new Promise<void>((resolve) => own.on("close", () => resolve()));
   proxy.clear();
   proxy.cut();
   await lost;
