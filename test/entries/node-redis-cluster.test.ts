@@ -23,8 +23,7 @@ import {
   until,
 } from "../support/index.js";
 import { namesOn } from "../topology/cluster-crew.js";
-import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
-import { expectLocks, FAR, twoClients } from "./smoke.js";
+import { Clients, expectLeftToItsUser, FAR, twoClients, VERSIONS } from "./node-redis-support.js";
 
 const clients = new Clients();
 
@@ -51,10 +50,6 @@ function make(options: object = {}, redis = nodeRedis(6), nodes = cluster.nodes)
 }
 
 describe.each(VERSIONS)("%s", (_, redis) => {
-  test("a lock is taken, refused, passed on and expires", async () => {
-    await expectLocks(() => fromNodeRedis(make({}, redis)));
-  });
-
   test("the end of the library's connections is no reason to look where the slots are [B195]", async () => {
     const user = make({}, redis);
     const connection = fromNodeRedis(user);
@@ -95,13 +90,6 @@ test.for([
     subscriber.disconnect();
   },
 );
-
-test.each([
-  ["sends messages to all nodes", {}, { shardedPubSub: false }],
-  ["connects to nodes when it needs them", { minimizeConnections: true }, {}],
-])("a lock is taken, refused, passed on and expires on a client that %s", async (_, given, options) => {
-  await expectLocks(() => fromNodeRedis(make(given)), options);
-});
 
 test("a client is connected by the first call, waited for while its user connects it, and otherwise left to its user", async () => {
   await expectLeftToItsUser(() => make());

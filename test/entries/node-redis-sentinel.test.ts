@@ -15,8 +15,7 @@ import {
   UNHURRIED,
   until,
 } from "../support/index.js";
-import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
-import { expectLocks, twoClients } from "./smoke.js";
+import { Clients, expectLeftToItsUser, twoClients, VERSIONS } from "./node-redis-support.js";
 
 const LONG = { timeout: 2 * PATIENCE };
 const REPLICATED = { ...UNHURRIED, replicas: 1, replicasTimeout: PATIENCE };
@@ -41,10 +40,6 @@ const locksOn = (client: TestClient, options: LockClientOptions = UNHURRIED) =>
   forTest(new LockClient(fromNodeRedis(client), options));
 
 describe.each(VERSIONS)("%s", (version, redis) => {
-  test("a lock is taken, refused, passed on and expires", async () => {
-    await expectLocks(() => fromNodeRedis(make(all, redis)));
-  });
-
   test("a client is connected by the first call, waited for while its user connects it, and otherwise left to its user", async () => {
     // In version 5, a client of sentinels cannot be connected again after its close.
     await expectLeftToItsUser(() => make(all, redis), version === "redis 6");

@@ -1,12 +1,11 @@
-/** What the tests of node-redis share: the versions, and clients that end with their file. */
-
+/** What the tests of node-redis share: the versions, and clients that end with their file. test/contract/core has the rest. */
 import * as redis6 from "redis";
 import * as redis5 from "redis5";
 import { afterAll, expect } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
-import { LockClient, type RedisConnection } from "../../src/index.js";
+import { LockClient, type LockClientOptions, type RedisConnection } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { type NodeRedis, nodeRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
+import { forTest, type NodeRedis, nodeRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
 
 /** By default version 5 speaks RESP2, and version 6 RESP3. */
 export const VERSIONS: [name: string, redis: NodeRedis][] = [
@@ -28,6 +27,18 @@ export class Clients {
     this.#all.push(client);
     return client as T;
   }
+}
+
+/** Times so long that only a message can wake a waiter in time. */
+export const FAR: LockClientOptions = { ...UNHURRIED, pollCap: 600_000, watchdogTimeout: 60_000 };
+
+/** Two clients of the library, each on a connection of its own. */
+export function twoClients(
+  connect: () => RedisConnection,
+  options: LockClientOptions = FAR,
+): [LockClient, LockClient] {
+  const make = () => forTest(new LockClient(connect(), options));
+  return [make(), make()];
 }
 
 function destroy(client: TestClient): void {

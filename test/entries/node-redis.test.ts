@@ -7,8 +7,7 @@ import { LockClient, type LockClientOptions, MultiLock } from "../../src/index.j
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, forTest, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
-import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
-import { expectLocks, twoClients } from "./smoke.js";
+import { Clients, expectLeftToItsUser, twoClients, VERSIONS } from "./node-redis-support.js";
 
 const clients = new Clients();
 
@@ -20,10 +19,6 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     clients.add(redis.client({ url: server.url, ...options }));
   const locksOn = (user: TestClient, options: LockClientOptions = UNHURRIED) =>
     forTest(new LockClient(fromNodeRedis(user), options));
-
-  test.each([2, 3])("a lock is taken, refused, passed on and expires by RESP %i", async (RESP) => {
-    await expectLocks(() => fromNodeRedis(make({ RESP })));
-  });
 
   test("a client is connected by the first call, waited for while its user connects it, and otherwise left to its user", async () => {
     await expectLeftToItsUser(() => make());
@@ -86,6 +81,8 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     const opened = theirs.getCountDownLatch(`start ${version}`).await();
     await latch.countDown();
     expect(await opened).toBe(true);
+    // The server's errors arrive as such.
+    expect(await failure(ours.getLock(`desks ${version}`).lock())).toMatchObject({ code: "WRONG_DATA" });
     const group = new MultiLock(ours.getLock(`one ${version}`), theirs.getFairLock(`two ${version}`));
     await group.run(async () => {
       const names: string[] = [];

@@ -157,23 +157,3 @@ test("each query of the dashboard asks for a metric and labels that a scrape has
   const all = ["wait", "hold", "held", "waiting", "lost", "rejected"];
   expect([...asked].sort()).toEqual(all.map((name) => `holdfast_lock_${name}`).sort());
 });
-
-test("the dashboard is one that Grafana takes: panels with a place and a source of their own", async () => {
-  const { panels, schemaVersion, templating, title } = await dashboard();
-  expect([typeof title, schemaVersion >= 36]).toEqual(["string", true]);
-  expect(templating.list).toContainEqual(
-    expect.objectContaining({ name: "datasource", type: "datasource", query: "prometheus" }),
-  );
-  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-  const taken = new Set<string>();
-  const cells = panels.map(({ gridPos: { x, w, h } }) => (x >= 0 && x + w <= 24 ? w * h : Number.NaN));
-  for (const { datasource, gridPos, targets, title: named, type } of panels) {
-    const source = { type: "prometheus", uid: `\${datasource}` };
-    expect([named, type, datasource]).toEqual([named, "timeseries", source]);
-    const { x, y, w, h } = gridPos;
-    for (let cell = 0; cell < w * h; cell++) taken.add(`${x + (cell % w)} ${y + Math.floor(cell / w)}`);
-    expect(new Set(targets.map(({ refId }) => refId)).size).toBe(targets.length);
-  }
-  // No panel lies on another one.
-  expect(taken.size).toBe(cells.reduce((sum, one) => sum + one, 0));
-});
