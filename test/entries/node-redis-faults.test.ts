@@ -43,10 +43,7 @@ interface Bed extends AsyncDisposable {
 
 /** Where version 6 keeps an account of its clients. */
 interface Accounts {
-  readonly ClientRegistry: {
-    init(): void;
-    readonly instance: { getAll(): Iterable<unknown> };
-  };
+  readonly ClientRegistry: { init(): void; readonly instance: { getAll(): Iterable<unknown> } };
 }
 
 /** A server that takes sockets and says nothing. */

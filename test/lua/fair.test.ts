@@ -239,14 +239,7 @@ test("fair/take: a free lock is looked at again as soon as the head may be dropp
 
 test("fair/take: the largest numbers survive: a place behind a lock that lasts for ever", async () => {
   await bench.put(theirs(MOST));
-  const args = {
-    owner: ME,
-    lease: 60_000,
-    grace: 1_000,
-    aliveFor: 1e12,
-    publish: "PUBLISH",
-    coWaiters: [],
-  };
+  const args = { owner: ME, lease: 60_000, grace: 1_000, aliveFor: 1e12, publish: "PUBLISH", coWaiters: [] };
   expect(await bench.runner(fairTake)(FAIR_KEYS, args)).toEqual([0, left(MOST), JAVA_HOLDER]);
   const { redis } = bench;
   const scores = [TIMEOUTS, ALIVE].map((key) => redis.zrange(key, "0", "0", "WITHSCORES"));
