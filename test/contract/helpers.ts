@@ -73,11 +73,6 @@ export async function warmUpAtLast(lock: Lock): Promise<void> {
   await until("it is warm", () => warmUp(lock).then(() => true));
 }
 
-/** Takes a lock with a short lease, again until a grant arrives before its lease is over. */
-export function takeBriefly(lock: Lock, lease: number): Promise<Hold> {
-  return until("a grant arrives within its lease", () => lock.lock({ lease }));
-}
-
 /** A run of a client with a short time-out: repeated until the lock is granted, and not repeated after that. */
 export async function runAtLast<T>(
   lock: Lock,
