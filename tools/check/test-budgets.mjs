@@ -10,7 +10,7 @@ const LINES = {
   fleet: 3_850,
   interop: 3_750,
   kinds: 6_600,
-  lua: 4_400,
+  lua: 4_350,
   simulation: 5_850,
   support: 4_600,
   topology: 1_800,
