@@ -27,10 +27,7 @@ async function startExpress(express, { lockScope, problemOf }, client, handle) {
   });
   const server = app.listen(0, "127.0.0.1");
   await once(server, "listening");
-  return {
-    port: server.address().port,
-    close: () => new Promise((resolve) => server.close(resolve)),
-  };
+  return { port: server.address().port, close: () => new Promise((resolve) => server.close(resolve)) };
 }
 
 async function startFastify({ lockPlugin, problemOf }, client, handle) {

@@ -1,10 +1,9 @@
 /** What the tests of RedLock share: masters that a test can harm, and parties that have a client for each of them. */
 import { Redis } from "ioredis";
 import { afterEach } from "vitest";
-import { type Lock, LockClient, type LockClientOptions, RedLock } from "../../src/index.js";
+import { type Lock, LockClient, RedLock } from "../../src/index.js";
 import { failOnUnhandledRejections, freshName, SOON } from "../faults/harness.js";
 import {
-  type ClientOptions,
   type FaultProxy,
   forFile,
   type RedisServer,
@@ -22,7 +21,7 @@ export const LONG = 600_000;
  * Independent masters for the tests of one file. Masters that a test has stopped or killed are up again for the next
  * test. The file fails if a promise rejects without a handler.
  */
-export function useMasters(count: number, args: readonly string[] = []): Promise<readonly RedisServer[]> {
+export function useMasters(count: number): Promise<readonly RedisServer[]> {
   failOnUnhandledRejections();
   const servers: RedisServer[] = [];
   afterEach(async () => {
@@ -34,68 +33,45 @@ export function useMasters(count: number, args: readonly string[] = []): Promise
     );
   });
   const starting = async () => {
-    const server = await forFile(startRedis({ args }));
+    const server = await forFile(startRedis());
     servers.push(server);
     return server;
   };
   return Promise.all(Array.from({ length: count }, starting));
 }
 
-export interface PartyOptions {
+interface PartyOptions {
   readonly name?: string;
-  readonly client?: LockClientOptions;
-  readonly redis?: ClientOptions;
-  /** Makes a member. Default the plain lock. */
-  readonly make?: (client: LockClient, name: string) => Lock;
-  /** Whether the clients may still be unconnected when the test begins. */
-  readonly cold?: boolean;
+  /** Makes a member. */
+  readonly make: (client: LockClient, name: string) => Lock;
 }
 
 /** A client for each master, behind a proxy of its own, and a RedLock over them. */
 export class Party implements AsyncDisposable {
   readonly name: string;
-  readonly servers: readonly RedisServer[];
-  readonly proxies: readonly FaultProxy[];
   readonly redises: readonly Redis[];
-  readonly clients: readonly LockClient[];
   readonly lock: RedLock;
-  readonly #make: (client: LockClient, name: string) => Lock;
+  readonly #proxies: readonly FaultProxy[];
+  readonly #clients: readonly LockClient[];
 
-  private constructor(
-    servers: readonly RedisServer[],
-    proxies: readonly FaultProxy[],
-    { name = freshName(), client, redis, make = (by, lockName) => by.getLock(lockName) }: PartyOptions,
-  ) {
+  private constructor(proxies: readonly FaultProxy[], { name = freshName(), make }: PartyOptions) {
     this.name = name;
-    this.servers = servers;
-    this.proxies = proxies;
-    this.redises = proxies.map(({ host, port }) => new Redis({ host, port, ...redis }));
-    for (const each of this.redises) each.on("error", () => {});
-    // Long times, so that a busy machine answers in time; a test about time-outs sets its own.
-    const settings = { watchdogTimeout: 1_000_000, commandTimeout: 10_000, ...client };
-    this.clients = this.redises.map((each) => new LockClient(each, settings));
-    this.#make = make;
-    this.lock = this.make();
+    this.#proxies = proxies;
+    this.redises = proxies.map(({ host, port }) => new Redis({ host, port }).on("error", () => {}));
+    // Long times, so that a busy machine answers in time.
+    const settings = { watchdogTimeout: 1_000_000, commandTimeout: 10_000 };
+    this.#clients = this.redises.map((each) => new LockClient(each, settings));
+    this.lock = new RedLock(...this.#clients.map((client) => make(client, name)));
   }
 
-  static async of(servers: readonly RedisServer[], options: PartyOptions = {}): Promise<Party> {
-    const proxies = await Promise.all(servers.map((server) => startProxy(server)));
-    const party = new Party(servers, proxies, options);
-    if (!options.cold) await patiently("all masters are there", () => party.#ready());
+  static async of(servers: readonly RedisServer[], options: PartyOptions): Promise<Party> {
+    const party = new Party(await Promise.all(servers.map((server) => startProxy(server))), options);
+    await patiently("all masters are there", () => Promise.all(party.#clients.map((each) => each.ready())));
     return party;
   }
 
-  /** Another object for the same lock, or for a lock with another name. */
-  make(name: string = this.name): RedLock {
-    return new RedLock(...this.clients.map((client) => this.#make(client, name)));
-  }
-
-  client(i: number): LockClient {
-    return this.clients[i] as LockClient;
-  }
-
   proxy(i: number): FaultProxy {
-    return this.proxies[i] as FaultProxy;
+    return this.#proxies[i] as FaultProxy;
   }
 
   /** Takes the lock and gives it back, so that the extra work of a first call is done. */
@@ -105,19 +81,15 @@ export class Party implements AsyncDisposable {
     await Promise.all(this.redises.map((redis) => redis.ping()));
   }
 
-  async #ready(): Promise<void> {
-    await Promise.all(this.clients.map((client) => client.ready()));
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const proxy of this.proxies) proxy.restore();
-    await Promise.all(this.clients.map((client) => client.close({ timeout: 0 })));
+    for (const proxy of this.#proxies) proxy.restore();
+    await Promise.all(this.#clients.map((client) => client.close({ timeout: 0 })));
     for (const redis of this.redises) redis.disconnect();
-    await Promise.all(this.proxies.map((proxy) => proxy.stop()));
+    await Promise.all(this.#proxies.map((proxy) => proxy.stop()));
   }
 }
 
 /** Repeats the work until it succeeds, because on a busy machine a short time-out may be over first. */
-async function patiently(what: string, work: () => Promise<void>): Promise<void> {
+async function patiently(what: string, work: () => Promise<unknown>): Promise<void> {
   await until(what, () => work().then(() => true), { timeout: 2 * SOON });
 }

@@ -80,11 +80,7 @@ export async function startService({ Locked, LockExceptionFilter }, locks) {
   const errors = [];
   const app = await NestFactory.createMicroservice(
     { module: AppModule, imports: [locks], controllers: [Desk] },
-    {
-      transport: Transport.TCP,
-      options: { host: "127.0.0.1", port: 0 },
-      logger: listening(errors),
-    },
+    { transport: Transport.TCP, options: { host: "127.0.0.1", port: 0 }, logger: listening(errors) },
   );
   app.useGlobalFilters(new LockExceptionFilter());
   await app.listen();

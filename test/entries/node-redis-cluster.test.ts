@@ -43,10 +43,6 @@ function make(options: object = {}, redis = nodeRedis(6), nodes = cluster.nodes)
 }
 
 describe.each(VERSIONS)("%s", (_, redis) => {
-  test("a lock is taken, refused, passed on and expires", async () => {
-    await expectLocks(() => fromNodeRedis(make({}, redis)));
-  });
-
   test("the end of the library's connections is no reason to look where the slots are [B195]", async () => {
     const user = make({}, redis);
     const own = (fromNodeRedis(user) as unknown as OwnCluster).duplicate();

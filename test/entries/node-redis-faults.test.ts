@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
-import { isLockError, LockClient, type LockClientOptions } from "../../src/index.js";
+import { LockClient, type LockClientOptions } from "../../src/index.js";
 import type { SubscriberConnection } from "../../src/redis/connection.js";
 import { countOf, failure, untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
@@ -43,10 +43,7 @@ interface Bed extends AsyncDisposable {
 
 /** Where version 6 keeps an account of its clients. */
 interface Accounts {
-  readonly ClientRegistry: {
-    init(): void;
-    readonly instance: { getAll(): Iterable<unknown> };
-  };
+  readonly ClientRegistry: { init(): void; readonly instance: { getAll(): Iterable<unknown> } };
 }
 
 /** A server that takes sockets and says nothing. */
@@ -196,22 +193,6 @@ describe("redis 6 through an outage", () => {
       await (await done).unlock();
       expect(await countOf(server, it.name)).toBe(0);
     }
-  });
-
-  test("a hold and a waiter survive an outage that is shorter than the lease", async () => {
-    await using it = await bed({ commandTimeout: 3_000, watchdogTimeout: 30_000, pollCap: 600_000 });
-    const lock = it.locks.getLock(it.name);
-    const hold = await lock.lock();
-    const { done } = await untilWaiting(it.locks, () => lock.lock());
-    it.proxy.refuse();
-    await until("a call is not answered", async () =>
-      isLockError(await failure(lock.isLocked()), "UNAVAILABLE"),
-    );
-    it.proxy.restore();
-    await until("it answers again", () => lock.isLocked().then(() => true));
-    expect(hold.isHeld).toBe(true);
-    await hold.unlock();
-    await (await done).unlock();
   });
 
   test("no section is lost and none overlaps while all connections are cut again and again", async () => {

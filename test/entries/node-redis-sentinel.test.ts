@@ -16,7 +16,7 @@ import {
   until,
 } from "../support/index.js";
 import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
-import { expectLocks, twoClients } from "./smoke.js";
+import { twoClients } from "./smoke.js";
 
 const LONG = { timeout: 2 * PATIENCE };
 const REPLICATED = { ...UNHURRIED, replicas: 1, replicasTimeout: PATIENCE };
@@ -41,10 +41,6 @@ const locksOn = (client: TestClient, options: LockClientOptions = UNHURRIED) =>
   forTest(new LockClient(fromNodeRedis(client), options));
 
 describe.each(VERSIONS)("%s", (_, redis) => {
-  test("a lock is taken, refused, passed on and expires", async () => {
-    await expectLocks(() => fromNodeRedis(make(all, redis)));
-  });
-
   test("a client is connected by the first call and otherwise left to its user, whose close touches no lock", async () => {
     await expectLeftToItsUser(() => make(all, redis));
   });

@@ -8,7 +8,7 @@ import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, forTest, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
 import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
-import { expectLocks, twoClients } from "./smoke.js";
+import { twoClients } from "./smoke.js";
 
 const clients = new Clients();
 
@@ -20,10 +20,6 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     clients.add(redis.client({ url: server.url, ...options }));
   const locksOn = (user: TestClient, options: LockClientOptions = UNHURRIED) =>
     forTest(new LockClient(fromNodeRedis(user), options));
-
-  test.each([2, 3])("a lock is taken, refused, passed on and expires by RESP %i", async (RESP) => {
-    await expectLocks(() => fromNodeRedis(make({ RESP })));
-  });
 
   test("a client is connected by the first call and otherwise left to its user, whose close touches no lock", async () => {
     await expectLeftToItsUser(() => make());

@@ -275,28 +275,3 @@ test("a waiting call keeps them for the duration at most, so a call that wants n
   await release();
   await (await acquired).release().catch(() => {}); // It may have expired by now.
 });
-
-test("a crowd whose calls name resources in different orders, and have some in common, gets through", async () => {
-  const [a, b, c] = [freshName(), freshName(), freshName()];
-  const sets = [
-    [a, b, c],
-    [c, b, a],
-    [b, c],
-    [c, a],
-  ];
-  const inside = new Map<string, number>();
-  const enter = async (names: readonly string[]) => {
-    for (const name of names) {
-      expect(inside.get(name) ?? 0).toBe(0);
-      inside.set(name, 1);
-    }
-    await countHeld(masters, a);
-    for (const name of names) inside.set(name, 0);
-  };
-  const parties: Redlock[] = [newRedlock(masters, PATIENT), newRedlock(masters, PATIENT)];
-  const crowd = Array.from({ length: 24 }, async (_, n) => {
-    const names = sets[n % sets.length] as string[];
-    await parties[(n >> 2) % 2]?.using(names, LONG, () => enter(names));
-  });
-  await Promise.all(crowd);
-});

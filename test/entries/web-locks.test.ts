@@ -169,21 +169,6 @@ describe("the callback", () => {
 });
 
 describe("modes", () => {
-  test("exclusive requests are granted one after the other, in their order", async () => {
-    const { request } = party();
-    const granted: number[] = [];
-    let inside = 0;
-    const order = Array.from({ length: 20 }, (_, n) => n);
-    const enter = async (n: number) => {
-      granted.push(n);
-      expect(++inside).toBe(1);
-      await turn();
-      inside -= 1;
-    };
-    await Promise.all(order.map((n) => request({}, () => enter(n))));
-    expect(granted).toEqual(order);
-  });
-
   test("requests of one name wait in their order, shared ones together, and those of another name are granted at once", async () => {
     const { hold, manager, modes, request } = party();
     const first = await hold({ mode: "shared" });

@@ -24,14 +24,7 @@ export const GRACE = 300_000;
 
 export const FAIR_KEYS: Readonly<
   Record<"lock" | "queue" | "timeouts" | "alive" | "tombstone" | "channel", string>
-> = {
-  lock: LOCK,
-  queue: QUEUE,
-  timeouts: TIMEOUTS,
-  alive: ALIVE,
-  tombstone: TOMBSTONE,
-  channel: CHANNEL,
-};
+> = { lock: LOCK, queue: QUEUE, timeouts: TIMEOUTS, alive: ALIVE, tombstone: TOMBSTONE, channel: CHANNEL };
 
 /** How long a silent waiter counts as alive. */
 export const PATIENCE = 20_000;

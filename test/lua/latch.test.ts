@@ -97,21 +97,11 @@ scriptTable(bench, latchCountDown, {
       reply: answered(1),
     },
     "a latch that is missing stays so, and nobody is told": { reply: answered(1), after: done(1) },
-    "the TTL of the latch stays": {
-      given: { [NUMBER]: number(5, 30_000) },
-      reply: answered(1),
-      after: { [NUMBER]: number(4, 30_000), ...done(1) },
-    },
     ...each("a latch at %s counts as missing, and is read without a write", { 0: 0, "-7": -7 }, (count) => ({
       given: counting(count),
       mayNot: "decrby",
       reply: answered(1),
       after: done(1),
     })),
-    "a number of 18 digits is counted exactly": {
-      given: counting("123456789012345678"),
-      reply: answered(1),
-      after: counting("123456789012345677", marked(1)),
-    },
   },
 });

@@ -47,8 +47,6 @@ const ended = (call: string): States => ({ [TOMBSTONE]: marked(call) });
 const twoOut = { [MINE]: 30_000, [THEIRS]: 60_000 };
 const lapsed = { [LONG_GONE]: -9_000, [JUST_GONE]: 0 };
 
-const WHOLE = { 0: 0, 7: 7, "-7": -7 };
-
 scriptTable(bench, permitsAcquire, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, tombstone: TOMBSTONE },
   args: { id: hex(MINE), lease: 30_000, publish: "PUBLISH" },
@@ -78,17 +76,10 @@ scriptTable(bench, permitsAcquire, {
       given: permits(0, { [THEIRS]: 25_000, other: 50_000 }),
       reply: [0, 0, left(25_000)],
     },
-    "1: the reply says when the next lease of all ends": {
-      given: permits(2, { [THEIRS]: 15_000 }),
-      reply: [1, 1, left(15_000)],
-      after: permits(1, { [THEIRS]: 15_000, [MINE]: later(30_000) }),
-    },
     ...each(
       "0: a call that can wait for no lease is told so: %s",
       {
         "0 are free": permits(0, { [THEIRS]: NEVER }),
-        "-2 are free": permits(-2, { [THEIRS]: NEVER }),
-        "0 are free, and none is out": permits(0),
         "-2 are free, and none is out": permits(-2),
         "there is no semaphore": {},
       },
@@ -110,11 +101,6 @@ scriptTable(bench, permitsAcquire, {
       after: permits(0, { [MINE]: later(30_000) }),
       heard: told(1),
     },
-    "what comes back to a semaphore in debt is not announced, and not granted": {
-      given: permits(-2, { [LONG_GONE]: -1 }),
-      reply: [0, 0, -1],
-      after: permits(-1),
-    },
     "1: a copy of the call says 0 where fewer are free": {
       given: permits(-2, { [MINE]: 50_000 }),
       reply: [1, 0, left(50_000)],
@@ -128,17 +114,6 @@ scriptTable(bench, permitsAcquire, {
       reply: [1, 4, left(30_000)],
       after: permits(4, { [MINE]: later(30_000) }, {}, 40_000),
     },
-    "leases get no TTL where the permits have none": {
-      given: permits(5, { [THEIRS]: 10_000 }),
-      reply: [1, 4, left(10_000)],
-      after: permits(4, { [THEIRS]: 10_000, [MINE]: later(30_000) }),
-    },
-    "the largest lease is not lowered": {
-      given: permits(0, { [MINE]: MOST }),
-      args: { lease: 1 },
-      reply: [1, 0, -1],
-    },
-    "-7 is read without a write": { given: permits(-7), mayNot: "decrby", reply: [0, 0, -1] },
     "a number of 18 digits is counted exactly": {
       given: permits("123456789012345678"),
       reply: [1, expect.any(Number), left(30_000)],
@@ -165,10 +140,6 @@ scriptTable(bench, permitsRelease, {
       reply: 0,
       after: permits(3, { [THEIRS]: 20_000 }, ended("over")),
     },
-    "0: an id that is over stays over, however it is called": {
-      given: permits(3, { [MINE]: 30_000 }, { [TOMBSTONE]: text("over", 20_000) }),
-      reply: 0,
-    },
     "0: a permit whose lease is over is free all the same, and announced": {
       given: permits(3, { [MINE]: 0, [LONG_GONE]: -50_000 }),
       reply: 0,
@@ -179,24 +150,6 @@ scriptTable(bench, permitsRelease, {
       given: permits(-2, { [MINE]: 30_000 }),
       reply: 1,
       after: permits(-1, {}, ended("my call")),
-    },
-    "1: the TTLs of both keys stay": {
-      given: permits(3, { [MINE]: 20_000, [THEIRS]: 20_000 }, {}, 30_000),
-      reply: 1,
-      after: permits(4, { [THEIRS]: 20_000 }, ended("my call"), 30_000),
-      heard: told(4),
-    },
-    ...each("%s is read without a write", WHOLE, (free) => ({
-      given: permits(free, { [MINE]: 30_000 }),
-      mayNot: "decrby",
-      reply: 1,
-      after: permits(free + 1, {}, ended("my call")),
-      heard: free + 1 > 0 ? told(free + 1) : [],
-    })),
-    "a number of 18 digits is counted exactly": {
-      given: permits("123456789012345678"),
-      reply: 0,
-      after: permits("123456789012345678", {}, ended("over")),
     },
   },
 });
@@ -271,7 +224,7 @@ scriptTable(bench, permitsSet, {
       after: permits(7, twoOut, done),
       heard: told(9),
     },
-    ...each("of %s permits two fewer are free while two are out", { 4: 4, 2: 2, 1: 1, 0: 0 }, (count) => ({
+    ...each("of %s permits two fewer are free while two are out", { 4: 4, 0: 0 }, (count) => ({
       given: permits(3, twoOut),
       args: { count },
       reply: 1,
@@ -308,19 +261,6 @@ scriptTable(bench, permitsSet, {
       after: permits(9, {}, done, 30_000),
       heard: told(9),
     },
-    "a semaphore may come down from as many as Redis counts": {
-      given: permits(String(2n ** 63n - 1n), twoOut),
-      reply: 1,
-      after: permits(7, twoOut, done),
-      heard: told(9),
-    },
-    ...each("%s is read without a write", WHOLE, (free) => ({
-      given: permits(free),
-      mayNot: "decrby",
-      reply: 1,
-      after: permits(9, {}, done),
-      heard: told(9),
-    })),
   },
 });
 
@@ -340,24 +280,6 @@ scriptTable(bench, permitsState, {
       after: permits(3, { [MINE]: 30_000 }),
       heard: told(3),
       thrifty: true,
-    },
-    ...each("what comes back to %s is not announced", { "-1": -1, "-2": -2 }, (free) => ({
-      given: permits(free, { [LONG_GONE]: -1 }),
-      reply: [free + 1, 0],
-      after: permits(free + 1),
-    })),
-    "a permit that lasts for ever is never taken back": {
-      given: permits(1, { [THEIRS]: NEVER }),
-      reply: [1, 1],
-    },
-    ...each("%s is read without a write", WHOLE, (free) => ({
-      given: permits(free, { [MINE]: 30_000 }),
-      mayNot: "decrby",
-      reply: [free, 1],
-    })),
-    "a number of 18 digits is counted exactly": {
-      given: permits("123456789012345678"),
-      reply: [Number("123456789012345678"), 0],
     },
   },
 });
@@ -407,24 +329,6 @@ scriptTable(bench, permitsUpdate, {
       after: permits(5),
       heard: told(5),
     },
-    ...each("%s is read without a write", WHOLE, (free) => ({
-      given: permits(free, { [MINE]: 10_000 }),
-      mayNot: "decrby",
-      reply: 1,
-      after: permits(free, { [MINE]: later(20_000) }, done),
-    })),
-    "a number of 18 digits is counted exactly": { given: permits("123456789012345678"), reply: 0 },
-    "the TTL of the leases is kept": {
-      given: permits(3, { [MINE]: 10_000 }, {}, 30_000),
-      reply: 1,
-      after: permits(3, { [MINE]: later(20_000) }, done, 30_000),
-    },
-    "leases that are over are taken back": {
-      given: permits(3, { [MINE]: 10_000, [LONG_GONE]: -1 }),
-      reply: 1,
-      after: permits(4, { [MINE]: later(20_000) }, done),
-      heard: told(4),
-    },
   },
 });
 
@@ -458,22 +362,11 @@ describe("every byte of an id stands for itself", () => {
   });
 });
 
-describe("very many leases that are over at once are taken back", () => {
+test("60 000 leases that are over at once are taken back", async () => {
   const FILL = "for i = 1, ARGV[1] do redis.call('ZADD', KEYS[1], i, 'permit ' .. i) end";
-  const keys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, tombstone: TOMBSTONE };
-
-  test.each([9_000, 60_000])("by an acquire: %i", async (count) => {
-    await bench.put(permits(0));
-    await bench.redis.eval(FILL, 1, LEASES, count);
-    const acquire = bench.runner(permitsAcquire);
-    const reply = await acquire(keys, { id: hex(MINE), lease: 30_000, publish: "PUBLISH" });
-    expect(reply).toEqual([1, count - 1, left(30_000)]);
-    await bench.expect(permits(count - 1, { [MINE]: later(30_000) }));
-  });
-
-  test("by a look at the state: 60 000", async () => {
-    await bench.put(permits(0));
-    await bench.redis.eval(FILL, 1, LEASES, 60_000);
-    expect(await bench.runner(permitsState)(keys, { publish: "PUBLISH" })).toEqual([60_000, 0]);
-  });
+  await bench.put(permits(0));
+  await bench.redis.eval(FILL, 1, LEASES, 60_000);
+  const keys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL };
+  expect(await bench.runner(permitsState)(keys, { publish: "PUBLISH" })).toEqual([60_000, 0]);
+  await bench.expect(permits(60_000));
 });

@@ -487,10 +487,7 @@ scriptTable(bench, writeDowngrade, {
         heard: announced("1"),
       }),
     ),
-    "{0, 2}: sent again it leaves the reader alone": {
-      given: { ...mine, ...sideBuried(2) },
-      reply: [0, 2],
-    },
+    "{0, 2}: sent again it leaves the reader alone": { given: { ...mine, ...sideBuried(2) }, reply: [0, 2] },
     ...each(
       "{0, found}: it does not write: %s",
       {

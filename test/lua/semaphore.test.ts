@@ -26,11 +26,6 @@ const free = (permits: number | string, marker?: State) => ({
   [NUMBER]: number(permits),
   ...(marker && { [MARKER]: marker }),
 });
-const keptTtl = (permits: number, marker?: State) => ({
-  ...free(permits, marker),
-  [NUMBER]: number(permits, 30_000),
-});
-
 scriptTable(bench, semaphoreAcquire, {
   keys: { permits: NUMBER, marker: MARKER },
   args: { count: 2, markerTtl: MARKER_TTL },
@@ -38,11 +33,7 @@ scriptTable(bench, semaphoreAcquire, {
   rows: {
     ...each(
       "1: a call takes %s permits that are free",
-      {
-        "2 of 5": [5, 2],
-        "5 of 5": [5, 5],
-        "nearly all of very many": [9007199254740990, 9007199254740989],
-      } as const,
+      { "2 of 5": [5, 2], "nearly all of very many": [9007199254740990, 9007199254740989] } as const,
       ([permits, count]) => ({
         given: free(permits),
         args: { count },
@@ -61,11 +52,6 @@ scriptTable(bench, semaphoreAcquire, {
       given: free(-3, text("2", 20_000)),
       reply: [1, 0],
       after: free(-3, marked(2)),
-    },
-    "1: the TTL of the semaphore stays": {
-      given: keptTtl(5),
-      reply: [1, 3],
-      after: keptTtl(3, marked(2)),
     },
     "a marker that is no text is left alone": {
       given: free(5, { value: ["theirs"], ttl: 20_000 }),
@@ -113,7 +99,6 @@ scriptTable(bench, semaphoreDrain, {
     })),
     "0: a semaphore that is missing stays so": { reply: "0", after: { [MARKER]: marked(0) } },
     "0: a call that is over gets nothing": { given: free(5, text("over", 20_000)), reply: "0" },
-    "the TTL of the semaphore stays": { given: keptTtl(5), reply: "5", after: keptTtl(0, marked(5)) },
   },
 });
 
@@ -181,19 +166,6 @@ scriptTable(bench, semaphoreRelease, {
       after: free("9223372036854772000", marked(1)),
       heard: told("many"),
     },
-    "the TTL of the semaphore stays": {
-      given: keptTtl(5),
-      reply: answered(1),
-      after: keptTtl(7, marked(1)),
-      heard: told(7),
-    },
-    ...each("%s is read without a write", { 0: 0, 7: 7, "-7": -7 }, (permits) => ({
-      given: free(permits),
-      mayNot: "decrby",
-      reply: answered(1),
-      after: free(permits + 2, marked(1)),
-      heard: permits + 2 > 0 ? told(permits + 2) : [],
-    })),
   },
 });
 
@@ -223,24 +195,6 @@ scriptTable(bench, semaphoreUndo, {
       given: { [MARKER]: text("0", 20_000) },
       reply: 1,
       after: { [MARKER]: marked("over") },
-    },
-    ...each("permits that come back to %s are announced only above 0", { "-2": -2, "-1": -1 }, (permits) => ({
-      given: free(permits, text("2", 20_000)),
-      reply: 1,
-      after: free(permits + 2, marked("over")),
-      heard: permits + 2 > 0 ? told(permits + 2) : [],
-    })),
-    "the TTL of the semaphore stays": {
-      given: keptTtl(3, text("2", 20_000)),
-      reply: 1,
-      after: keptTtl(5, marked("over")),
-      heard: told(5),
-    },
-    "a semaphore that is missing is made": {
-      given: { [MARKER]: text("2", 20_000) },
-      reply: 1,
-      after: free(2, marked("over")),
-      heard: told(2),
     },
     "other data stays as it is, and the call is over all the same": {
       given: { [NUMBER]: { value: ["theirs"], ttl: -1 }, [MARKER]: text("2", 20_000) },

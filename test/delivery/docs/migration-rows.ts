@@ -86,13 +86,7 @@ export function programOf(page: Page, checked: boolean): Block {
   }
   lines[0] = BEGINNING;
   const place = `${page.file}:1`;
-  return {
-    place,
-    file: page.file,
-    line: 0,
-    language: "ts",
-    code: `${lines.join("\n")}\n${END}`,
-  };
+  return { place, file: page.file, line: 0, language: "ts", code: `${lines.join("\n")}\n${END}` };
 }
 
 function checkOf({ code, word, expected }: Claim, line: number): string {

@@ -23,12 +23,7 @@ interface Peer {
   metrics: Record<string, Figure>;
 }
 interface Results {
-  date: string;
-  machine: string;
-  versions: Record<string, string>;
-  skipped: Record<string, string>;
   scenarios: { id: string; variant: string; peers: Record<string, Peer> }[];
-  fits: { peer: string; figure: string; exponent: number }[];
 }
 interface Run {
   folder: string;
@@ -91,35 +86,13 @@ describe("a run of few scenarios", () => {
     expect(curve).toEqual([...curve].sort((a, b) => a - b));
   });
 
-  test("it says when, where, on what, and why a peer is left out", () => {
-    const { date, machine, versions, skipped } = run.results;
-    expect(Math.abs(Date.parse(date) - Date.now())).toBeLessThan(3_600_000);
-    expect(machine).toMatch(/^\d+ × /);
-    expect(versions).toMatchObject({ ioredis: expect.stringMatching(/^5\./), node: process.version });
-    const why = "redlock5" in serial ? undefined : expect.stringMatching(/not installed/);
-    expect(skipped.redlock5).toEqual(why);
-  });
-
-  test("it fits how the masters count", () => {
-    const sent = run.results.fits.find(({ figure, peer }) => figure === "sentPer" && peer === "holdfast");
-    // Less than 1, because a master that is far behind the others gets fewer commands.
-    expect(sent?.exponent).toBeGreaterThan(0.7);
-    expect(sent?.exponent).toBeLessThan(1.05);
-  });
-
   test("it draws plots of what it has and no others, and writes every table to a page", () => {
     const plots = readdirSync(run.folder).filter((file) => file.endsWith(".svg"));
     expect(plots.sort()).toEqual(["growth-masters.svg", "latency-16-waiters.svg", "throughput.svg"]);
-    for (const plot of plots) {
-      const svg = readFileSync(join(run.folder, plot), "utf8");
-      expect(svg).toMatch(/^<svg [\s\S]+<\/svg>\n$/);
-      expect(svg).not.toMatch(/NaN|undefined|Infinity/);
-      expect(svg).toContain(">holdfast</text>");
-      expect(svg).toContain("prefers-color-scheme:dark");
-    }
+    for (const plot of plots)
+      expect(readFileSync(join(run.folder, plot), "utf8")).not.toMatch(/NaN|undefined|Infinity/);
     const page = readFileSync(join(run.folder, "tables.md"), "utf8");
     for (const { variant } of run.results.scenarios) expect(page).toContain(variant);
-    expect(page).toContain("serial: cycles/s");
   });
 });
 
@@ -154,14 +127,5 @@ describe("the figures of made-up data", () => {
     const { jain } = await load("bench/lib/stats.mjs");
     expect(jain([3, 3, 3, 3])).toBe(1);
     expect(jain([1, 0, 0, 0])).toBe(0.25);
-  });
-
-  test("a page is refreshed between its markers alone", async () => {
-    const { refreshed } = await load("bench/report.mjs");
-    const page = "a\n\n<!-- x -->\n\nold\n\n<!-- /x -->\n\nb\n";
-    const fresh = "a\n\n<!-- x -->\n\nnew\n\n<!-- /x -->\n\nb\n";
-    expect(refreshed(page, { x: ["new"] })).toBe(fresh);
-    expect(refreshed(fresh, { x: ["new"] })).toBe(fresh);
-    expect(() => refreshed(page, { y: ["new"] })).toThrow(/y/);
   });
 });

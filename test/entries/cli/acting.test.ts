@@ -1,6 +1,6 @@
 /** The commands that act: run and unlock. */
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -51,15 +51,6 @@ test("run does nothing where others hold the lock: it ends with 75 at once or af
   await hold.unlock();
   expect((await waiting).code).toBe(0);
   await readFile(marker);
-});
-
-test("commands that wait for one lock run one after the other", async () => {
-  const file = join(folder, "count");
-  await writeFile(file, "0");
-  const count = `n=$(cat '${file}'); sleep 0.05; echo $((n + 1)) > '${file}'`;
-  const ended = Array.from({ length: 6 }, () => runs("count --wait 2m", "sh", "-c", count));
-  for (const each of ended) expect((await each).code).toBe(0);
-  expect((await readFile(file, "utf8")).trim()).toBe("6");
 });
 
 test("readers run together, a writer alone", async () => {

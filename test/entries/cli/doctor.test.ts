@@ -222,11 +222,7 @@ test("where answers are late or missing, doctor tells what it cannot find out an
   const finding = expect.stringMatching(/^\d{3,}\.\d ms, at most \d{3,}\.\d ms, of (\d|10)$/);
   expect(slow).toMatchObject({
     code: 1,
-    by: {
-      rights: { level: "good" },
-      latency: { level: "poor", finding },
-      "own keys": { level: "good" },
-    },
+    by: { rights: { level: "good" }, latency: { level: "poor", finding }, "own keys": { level: "good" } },
   });
 });
 

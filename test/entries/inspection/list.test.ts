@@ -110,6 +110,8 @@ test("list asks by SCAN of so many keys as count says, and no further than the u
   const scans = await sent(listed(client, { count: 100 }));
   expect(scans.filter((name) => name.startsWith("SCAN")).length).toBe(11);
   for (const name of scans) expect(name).toMatch(/^SCAN .*COUNT 100\b|^lock\/inspect$|^HGETALL$|^Z/i);
+  // As many as a server names without keeping others waiting for long.
+  expect(await sent(listed(client))).toContainEqual(expect.stringMatching(/^SCAN .*COUNT 1000\b/));
   const one = async () => {
     for await (const _ of client.list({ count: 1 })) break;
   };

@@ -32,10 +32,7 @@ export const MOUNTS: Readonly<Record<string, Mount>> = {
     bare: 200,
     start: (inspector) => serve(expressApp(express4 as typeof express, inspector), "/admin/locks/"),
   },
-  "Express 5": {
-    bare: 200,
-    start: (inspector) => serve(expressApp(express, inspector), "/admin/locks/"),
-  },
+  "Express 5": { bare: 200, start: (inspector) => serve(expressApp(express, inspector), "/admin/locks/") },
   "Fastify 5": { path: "/locks", bare: 404, start: startFastify },
   "Hono 4": { path: "/locks", bare: 200, start: (inspector) => serve(honoApp(inspector), "/locks/") },
 };

@@ -59,11 +59,7 @@ describe.each(Object.entries(MOUNTS))("%s", (_, { start, path, bare }) => {
     const held = await hold("stuck");
     await viewer.learns("granted", held);
     const { origin } = new URL(url);
-    const headers = {
-      origin,
-      "content-type": "application/json",
-      "x-holdfast-csrf": tokenIn(page),
-    };
+    const headers = { origin, "content-type": "application/json", "x-holdfast-csrf": tokenIn(page) };
     const response = await fetch(`${url}api/unlock`, { method: "POST", headers, body: '{"name":"stuck"}' });
     expect([response.status, await response.json()]).toEqual([200, { unlocked: true }]);
     await expect(held.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });

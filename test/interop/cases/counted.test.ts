@@ -59,26 +59,6 @@ withRedisson("counted", (scene) => {
     expect(await scene.redis.get(name)).toBe("0");
   });
 
-  test.each(DIRECTIONS)(
-    "%s gives back one by one, and %s, which waits for three, is let in by the third",
-    async (one, other) => {
-      const name = scene.name();
-      const giver = (await scene.party(one)).semaphore(name);
-      await giver.trySetPermits(0);
-      const [waiting] = (await parkEach([other], (party) => party.semaphore(name).acquire(3))) as [
-        Watched<unknown>,
-      ];
-      for (let i = 0; i < 2; i++) {
-        await giver.release();
-        expect(await giver.availablePermits()).toBe(i + 1);
-        expect(waiting.state).toBe("pending");
-      }
-      await giver.release();
-      await soon(waiting);
-      expect(await giver.availablePermits()).toBe(0);
-    },
-  );
-
   test.each(SIDES)("one release in %s of many permits wakes all waiters of both sides", async (side) => {
     const name = scene.name();
     const giver = (await scene.party(side)).semaphore(name);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { tokenCounter } from "../../../src/base/names.js";
 import { PATIENCE, until } from "../../support/index.js";
 import { NEVER } from "../calls.js";
-import { DIRECTIONS, type Side, saysNotOwner } from "../party.js";
+import { DIRECTIONS, type Side } from "../party.js";
 import { soon, withRedisson } from "../scene.js";
 
 withRedisson("tokens", (scene) => {
@@ -82,15 +82,6 @@ withRedisson("groups", (scene) => {
 });
 
 withRedisson("plain lock", (scene) => {
-  test.each(DIRECTIONS)("%s refuses to unlock what %s holds, and the hold stands", async (one, other) => {
-    const name = scene.name();
-    const [stranger, holder] = [await scene.party(one), await scene.party(other)];
-    await holder.lock("lock", name).lock();
-    await expect(stranger.lock("lock", name).unlock()).rejects.toSatisfy(saysNotOwner);
-    expect(await scene.redis.hgetall(name)).toEqual({ [holder.owner]: "1" });
-    await holder.lock("lock", name).unlock();
-  });
-
   test.each(["lock", "spin"] as const)(
     "Java re-enters its %s: inspect in Node says its owner, and how often",
     async (kind) => {

@@ -126,11 +126,7 @@ const ofVersion = (version: string, type: NonNullable<Row["type"]> = "commonjs")
     rxjs,
     "typescript5.9": versions.dependencies["typescript5.9"],
   },
-  files: {
-    "shop.ts": SHOP,
-    "tsconfig.json": tsconfig(type === "module"),
-    "crowd.cjs": CROWD,
-  },
+  files: { "shop.ts": SHOP, "tsconfig.json": tsconfig(type === "module"), "crowd.cjs": CROWD },
   commands: [
     ["node", "node_modules/typescript5.9/bin/tsc", "-p", "."],
     ["node", "crowd.cjs"],
