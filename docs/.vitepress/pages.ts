@@ -51,6 +51,8 @@ export const MENU: readonly Group[] = [
       entry("Before production", "docs/guide.md#before-production"),
       entry("Whether Redis at all", "docs/guide.md#which-lock-and-whether-redis-at-all"),
       entry("Errors", "docs/guide.md#errors"),
+      entry("Common mistakes", "docs/common-mistakes.md"),
+      entry("How it works", "docs/how-it-works.md"),
     ],
   },
   {
@@ -103,6 +105,8 @@ export const MENU: readonly Group[] = [
     text: "Reference",
     entries: [
       entry("The API in short", "docs/api.md"),
+      entry("Options", "docs/options.md"),
+      entry("Events", "docs/events.md"),
       entry("All types", `${GENERATED}/reference/index.md`),
     ],
   },
