@@ -1,5 +1,7 @@
-// Two outputs of one source: dist/index.js (ESM) and dist/index.cjs, each with its source map. Both load ioredis
-// by one file beside them.
+// Two outputs of one source: dist/index.js (ESM) and dist/index.cjs. Both load ioredis by one file next to them.
+//
+// Neither maps nor sources go into the package: they were two thirds of it. The output keeps its names and lines, so a
+// stack trace can be read without them.
 //
 // The types are declared once, in index.d.cts, and index.d.ts leads there: a class with private members is declared as
 // often as it has a file, and the compiler takes no instance of the one for the other. It is that way round because
@@ -18,7 +20,7 @@ const common: UserConfig = {
   target: "node20.5",
   // The package is `"type": "module"`: .js and .d.ts are ESM, .cjs and .d.cts are CJS.
   fixedExtension: false,
-  sourcemap: true,
+  sourcemap: false,
   hash: false,
   failOnWarn: true,
   inputOptions: withoutTimings,
@@ -56,13 +58,16 @@ const sameTypes: Plugins = {
 
 const FORMS = {
   esm: { format: "esm", dts: false, plugins: sameTypes },
-  cjs: { format: "cjs", dts: { sourcemap: true } },
+  cjs: { format: "cjs", dts: { sourcemap: false } },
 } as const satisfies Record<string, UserConfig>;
 
 type Format = keyof typeof FORMS;
 
 /** Stands on files that are built already, so that no class is there twice. */
-function standingOn(fileOf: (id: string) => string | undefined, plugins: Plugins = []): UserConfig {
+function standingOn(
+  fileOf: (id: string, importer: string) => string | undefined,
+  plugins: Plugins = [],
+): UserConfig {
   return {
     ...common,
     deps: { neverBundle: ["ioredis"], onlyBundle: [] },
@@ -71,8 +76,8 @@ function standingOn(fileOf: (id: string) => string | undefined, plugins: Plugins
       plugins: [
         {
           name: "built already",
-          resolveId: (id) => {
-            const file = fileOf(id);
+          resolveId: (id, importer = "") => {
+            const file = fileOf(id, importer);
             return file === undefined ? null : { id: file, external: true };
           },
         },
@@ -86,15 +91,40 @@ function standingOn(fileOf: (id: string) => string | undefined, plugins: Plugins
 /** How src/redis/connect.ts names the file that stays CommonJS in both forms, and so is copied as it is. */
 const LOADER = "./load-ioredis.cjs";
 
-const index: UserConfig = {
-  ...standingOn((id) => (id === LOADER ? LOADER : undefined)),
-  entry: { index: "src/index.ts" },
-  copy: "src/redis/load-ioredis.cjs",
-};
+/**
+ * Whether this is src/base/errors.ts, which is a file of its own: an entry that only tells errors apart does not load the
+ * whole core. Its types stay in those of the root.
+ */
+function isErrors(id: string, importer: string): boolean {
+  if (/[.]d[.][cm]?ts$/.test(importer)) return false;
+  return id.endsWith("/base/errors.js") || (id === "./errors.js" && importer.includes("/src/base/"));
+}
+
+const fileIn = (format: Format, name: string): string => `./${name}.${format === "esm" ? "js" : "cjs"}`;
+
+function errors(format: Format): UserConfig {
+  return { ...common, format, dts: false, entry: { errors: "src/base/errors.ts" } };
+}
+
+function index(format: Format): UserConfig {
+  return {
+    ...standingOn((id, importer) => {
+      if (id === LOADER) return LOADER;
+      return isErrors(id, importer) ? fileIn(format, "errors") : undefined;
+    }),
+    ...FORMS[format],
+    entry: { index: "src/index.ts" },
+    copy: "src/redis/load-ioredis.cjs",
+  };
+}
 
 function onRoot(format: Format, plugins?: Plugins): UserConfig {
-  const root = format === "esm" ? "./index.js" : "./index.cjs";
-  return { ...standingOn((id) => (ROOT.test(id) ? root : undefined), plugins), ...FORMS[format] };
+  const fileOf = (id: string, importer: string): string | undefined => {
+    if (ROOT.test(id)) return fileIn(format, "index");
+    if (isErrors(id, importer)) return fileIn(format, "errors");
+    return id === VM ? "./lua-vm.cjs" : undefined;
+  };
+  return { ...standingOn(fileOf, plugins), ...FORMS[format] };
 }
 
 /** The entry points beside the root, each standing on the root's file of the same form. */
@@ -107,25 +137,38 @@ function entries(format: Format): UserConfig {
   };
 }
 
-/** `holdfast/testing` carries its Lua, so that its users install nothing for it. */
-function testing(format: Format): UserConfig {
-  const withoutFiles = {
+/** How src/entries/testing/lua.ts names the file with fengari. */
+const VM = "./lua-vm.js";
+
+/**
+ * `holdfast/testing` carries its Lua, so that its users install nothing for it: once for both forms. It is none of our
+ * code, so nobody reads it in a stack trace, and it is written without blanks.
+ */
+const vm: UserConfig = {
+  ...common,
+  format: "cjs",
+  dts: false,
+  entry: { "lua-vm": "src/entries/testing/lua-vm.ts" },
+  deps: { neverBundle: [], onlyBundle: ["fengari", "sprintf-js"] },
+  copy: "src/entries/testing/third-party.txt",
+  plugins: {
     // All that its modules use of the list of Lua's libraries; those of files and processes stay out.
     name: "lua-without-files",
     resolveId: (id: string) => (/^(\.|fengari\/src)\/lualib\.js$/.test(id) ? "\0lualib" : null),
     load: (id: string) => (id === "\0lualib" ? "exports.lua_assert = () => {};" : null),
-  };
-  return {
-    ...onRoot(format, [withoutFiles]),
-    entry: ["src/entries/testing.ts"],
-    deps: { neverBundle: [], onlyBundle: ["fengari", "sprintf-js"] },
-  };
+  },
+  minify: { compress: true, mangle: true, codegen: true },
+};
+
+function testing(format: Format): UserConfig {
+  return { ...onRoot(format), entry: ["src/entries/testing.ts"] };
 }
 
 /** Node starts it by itself: one form, and no types. */
 const program: UserConfig = {
-  ...standingOn((id) => {
+  ...standingOn((id, importer) => {
     if (id === "../inspector.js") return "./inspector.js";
+    if (isErrors(id, importer)) return "./errors.js";
     return ROOT.test(id) ? "./index.js" : undefined;
   }),
   format: "esm",
@@ -134,14 +177,16 @@ const program: UserConfig = {
 };
 
 const builds: UserConfig[] = [
-  { ...index, ...FORMS.esm, deps: { neverBundle: ["ioredis", "eventemitter3", "nanoid"], onlyBundle: [] } },
+  errors("esm"),
+  errors("cjs"),
+  { ...index("esm"), deps: { neverBundle: ["ioredis", "eventemitter3", "nanoid"], onlyBundle: [] } },
   {
-    ...index,
-    ...FORMS.cjs,
+    ...index("cjs"),
     deps: { neverBundle: ["ioredis", "eventemitter3"], alwaysBundle: ["nanoid"], onlyBundle: false },
   },
   entries("esm"),
   entries("cjs"),
+  vm,
   testing("esm"),
   testing("cjs"),
   program,

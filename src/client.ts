@@ -152,7 +152,8 @@ export class LockClient {
   }
 
   /**
-   * Runs fn, and all that it awaits, as one new owner, which fn gets; resolves with what fn returns.
+   * Runs fn, and all that it awaits, as one new owner, which fn gets; resolves with what fn returns. The owner belongs to
+   * the async context: inside fn it counts for the locks of every client of the process.
    * @throws what fn throws; TypeError if it is no function; CLIENT_CLOSED
    */
   async scope<T>(fn: (owner: Owner) => T | Promise<T>): Promise<T> {

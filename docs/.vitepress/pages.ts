@@ -42,15 +42,16 @@ export const MENU: readonly Group[] = [
       entry("Whose lock it is", "docs/guide.md#whose-lock-it-is"),
       entry("Waiting and cancelling", "docs/guide.md#waiting-and-cancelling"),
       entry("Leases and the watchdog", "docs/guide.md#leases-and-the-watchdog"),
+      entry("Readers and a writer", "docs/guide.md#readers-and-a-writer"),
       entry("Lost holds and fencing", "docs/guide.md#lost-holds-and-fencing"),
       entry("MultiLock", "docs/guide.md#many-locks-as-one-multilock"),
       entry("RedLock", "docs/guide.md#one-lock-over-many-masters-redlock"),
       entry("Semaphores and the latch", "docs/guide.md#semaphores-and-the-latch"),
       entry("Seeing what is held", "docs/guide.md#seeing-what-is-held"),
-      entry("Sentinel and Cluster", "docs/guide.md#redis-with-replicas-sentinel-and-cluster"),
-      entry("Before production", "docs/guide.md#before-production"),
-      entry("Whether Redis at all", "docs/guide.md#which-lock-and-whether-redis-at-all"),
       entry("Errors", "docs/guide.md#errors"),
+      entry("Common mistakes", "docs/common-mistakes.md"),
+      entry("How it works", "docs/how-it-works.md"),
+      entry("Whether Redis at all", "docs/decide.md"),
     ],
   },
   {
@@ -75,6 +76,7 @@ export const MENU: readonly Group[] = [
   {
     text: "Operations",
     entries: [
+      entry("Production", "docs/production.md"),
       entry("What to look at, what to do", "docs/operations.md"),
       entry("Scaling", "docs/scaling.md"),
       entry("What is in Redis", "docs/redis-data-model.md"),
@@ -103,6 +105,8 @@ export const MENU: readonly Group[] = [
     text: "Reference",
     entries: [
       entry("The API in short", "docs/api.md"),
+      entry("Options", "docs/options.md"),
+      entry("Events", "docs/events.md"),
       entry("All types", `${GENERATED}/reference/index.md`),
     ],
   },

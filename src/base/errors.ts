@@ -16,7 +16,11 @@ export type LockErrorCode =
   | "UNSUPPORTED"
   | "WRONG_DATA";
 
-/** How a hold was lost, as far as that is known. */
+/**
+ * How a hold was lost, as far as that is known: this client used force (`forced`), another holds the lock now (`taken`),
+ * the lease ended or the key is gone (`expired`), Redis gave no answer until the deadline (`unreachable`), or the client
+ * was closed (`closed`).
+ */
 export type LossReason = "forced" | "taken" | "expired" | "unreachable" | "closed";
 
 const BRAND = Symbol.for("holdfast.LockError");

@@ -59,7 +59,12 @@ export interface LockEvents {
   /** A renewal failed. The hold is still good, and the watchdog tries again until its deadline. */
   suspended: LockEvent & { readonly cause: unknown };
   /** A hold, or a permit that the watchdog keeps, ended before it was given back. */
-  lost: LockEvent & { readonly reason: LossReason; readonly held?: number };
+  lost: LockEvent & {
+    /** Why it was lost, as far as that is known: see {@link LossReason}. */
+    readonly reason: LossReason;
+    /** Milliseconds since the grant, if this client knows of it. */
+    readonly held?: number;
+  };
   /** Something failed in the background that no call can report. */
   error: Partial<LockEvent> & { readonly cause: unknown };
 }

@@ -4,7 +4,8 @@
  */
 import { AsyncResource } from "node:async_hooks";
 import { STATUS_CODES } from "node:http";
-import { isLockError, type LockClient, type LockErrorCode } from "../index.js";
+import { isLockError } from "../base/errors.js";
+import type { LockClient, LockErrorCode } from "../index.js";
 
 /** The part of a response that tells when it is over: Node's `ServerResponse` has it. */
 export interface ClosingResponse {

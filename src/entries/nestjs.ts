@@ -14,7 +14,8 @@ import {
   type ModuleMetadata,
   type OnApplicationShutdown,
 } from "@nestjs/common";
-import { isLockError, LockClient, type LockClientOptions, type RedisConnection } from "../index.js";
+import { isLockError } from "../base/errors.js";
+import { LockClient, type LockClientOptions, type RedisConnection } from "../index.js";
 import { type LockedOptions, locked, type NamedBy, type NameSource } from "./decorator.js";
 import { type LockProblem, problemOf } from "./http.js";
 

@@ -11,6 +11,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import manifest from "../../package.json" with { type: "json" };
 import { type About, NOW } from "../base/now.js";
 import type {
   HoldContext,
@@ -35,7 +36,7 @@ export interface InstrumentOptions {
   nameOf?: ((lockName: string) => string | undefined) | undefined;
 }
 
-const SCOPE = "holdfast";
+const SCOPE = [manifest.name, manifest.version] as const;
 const NAME = "holdfast.lock.name";
 const KIND = "holdfast.lock.kind";
 const OUTCOME = "holdfast.outcome";
@@ -62,8 +63,8 @@ export function instrument(client: LockClient, options: InstrumentOptions = {}):
     return { [KIND]: kind, ...(name === undefined ? {} : { [NAME]: name }) };
   };
   const stops = [
-    measure(client, meter ?? metrics.getMeter(SCOPE), attributesOf),
-    span(client, tracer ?? trace.getTracer(SCOPE), attributesOf),
+    measure(client, meter ?? metrics.getMeter(...SCOPE), attributesOf),
+    span(client, tracer ?? trace.getTracer(...SCOPE), attributesOf),
   ];
   return () => {
     for (const stop of stops.splice(0)) stop();

@@ -74,7 +74,7 @@ export abstract class LockFace<H extends Hold = Hold> {
   }
 
   /**
-   * Waits until the lock is granted.
+   * Waits until the lock is granted, without limit unless `wait` is given.
    * @throws WAIT_TIMEOUT if `wait` milliseconds were not enough; `signal.reason` if the signal aborts first
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late),
    * UPGRADE_REFUSED (of a write side), QUORUM (of a RedLock)
@@ -101,8 +101,9 @@ export abstract class LockFace<H extends Hold = Hold> {
   }
 
   /**
-   * Takes the lock, runs fn and gives it back. Inside fn further calls on this lock re-enter; parallel runs of one
-   * owner take turns. What fn throws always wins.
+   * Takes the lock, runs fn and gives it back. It waits without limit unless `wait` is given, and renews the lease while
+   * fn runs unless `lease` is given. Inside fn further calls on this lock re-enter; parallel runs of one owner take turns.
+   * What fn throws always wins.
    * @throws as {@link lock}, and LOCK_LOST if fn succeeded but the hold was lost before its end
    */
   async run<T>(fn: (hold: H) => T | Promise<T>, options?: LockOptions): Promise<T> {

@@ -105,7 +105,7 @@ export class Semaphore {
   }
 
   /**
-   * Takes permits, runs fn and gives them back. What fn throws always wins.
+   * Takes permits, runs fn and gives them back. It waits without limit unless `wait` is given. What fn throws always wins.
    * @throws as {@link acquire}; WAIT_TIMEOUT if there were not enough within `wait`; LOCK_LOST if the client was closed
    * meanwhile
    */

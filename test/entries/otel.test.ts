@@ -1,5 +1,5 @@
 /** Contract section 9: `holdfast/otel`, with the SDK's own readers and exporters. */
-import { context, SpanStatusCode, trace } from "@opentelemetry/api";
+import { context, metrics, SpanStatusCode, trace } from "@opentelemetry/api";
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
@@ -11,7 +11,8 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { type InstrumentOptions, instrument } from "../../src/entries/otel.js";
 import { LockClient, MultiLock } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
@@ -285,9 +286,11 @@ test("stopped, it counts nothing as held, ends the spans of what goes on, and re
   expect(await it.series("wait")).toEqual([[about("o", "acquired"), 1]]);
 });
 
-test("by default it records with the global API, which does nothing unless it is set up; wrong arguments are refused", async () => {
+test("by default it records with the global API, by this package's name and version; wrong arguments are refused", async () => {
   const client = newClient();
+  const asked = [vi.spyOn(metrics, "getMeter"), vi.spyOn(trace, "getTracer")];
   const stop = instrument(client);
+  for (const spy of asked) expect(spy).toHaveBeenCalledWith("holdfast", manifest.version);
   await client.getLock("d").run(() => undefined);
   stop();
   expect(() => instrument({} as LockClient)).toThrow(TypeError);

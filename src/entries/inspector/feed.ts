@@ -1,8 +1,8 @@
 /** Looks at the locks, once for all viewers, and tells them what has changed. Without viewers it does nothing. */
 
+import { isLockError } from "../../base/errors.js";
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
-import type { LockInfo } from "../../index.js";
-import { isLockError, type LockClient } from "../../index.js";
+import type { LockClient, LockInfo } from "../../index.js";
 import { changesOf } from "./changes.js";
 import { type Entry, History } from "./history.js";
 import type { Look } from "./seen.js";

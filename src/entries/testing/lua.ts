@@ -4,18 +4,8 @@
  * written as 5.1 writes them.
  */
 /// <reference path="./fengari.d.ts" />
-import lua, { type State } from "fengari/src/lua.js";
-import "fengari/src/lualib.js";
-
-// fengari's modules import each other: the two above have to be the first.
-
-import lauxlib from "fengari/src/lauxlib.js";
-import lbaselib from "fengari/src/lbaselib.js";
-import lmathlib from "fengari/src/lmathlib.js";
-import lobject from "fengari/src/lobject.js";
-import lstring from "fengari/src/lstring.js";
-import lstrlib from "fengari/src/lstrlib.js";
-import ltablib from "fengari/src/ltablib.js";
+import type { State } from "fengari/src/lua.js";
+import { lauxlib, lbaselib, lmathlib, lobject, lstring, lstrlib, ltablib, lua } from "./lua-vm.js";
 import { formatNumber, strtod } from "./numbers.js";
 import { type Reply, ReplyError, Status } from "./reply.js";
 

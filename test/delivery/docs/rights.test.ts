@@ -1,4 +1,4 @@
-/** The user of docs/guide.md, created exactly as the page says on a real server, can do all that the library does. */
+/** The user of docs/production.md, created exactly as the page says on a real server, can do all that the library does. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -17,7 +17,7 @@ import { commandsOf } from "./runner.js";
 
 /** The commands of the page: the user, its further rights for replicas or another database, and those on a cluster. */
 const [acl = [], besideReplicas = [], onCluster = []] = allPages()
-  .filter(({ file }) => file === "docs/guide.md")
+  .filter(({ file }) => file === "docs/production.md")
   .flatMap(blocksOf)
   .filter(({ language }) => language === "redis")
   .flatMap(commandsOf)

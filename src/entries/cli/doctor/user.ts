@@ -28,7 +28,11 @@ function refusal(error: unknown, where = ""): Finding {
   const { code, message } = error;
   const finding = `${message}${where}`;
   if (code === "UNSUPPORTED")
-    return bad(finding, "every call that needs it rejects so", "give the user the rights of docs/guide.md");
+    return bad(
+      finding,
+      "every call that needs it rejects so",
+      "give the user the rights of docs/production.md",
+    );
   const cure = "see why Redis gives no usable answer: its log, memory and replicas, or what stands between";
   return bad(finding, "no lock can be taken", cure);
 }
