@@ -17,7 +17,7 @@ if command == 'EXISTS' and key == KEYS[1] then return run('EXISTS', KEYS[2]) end
 -- the lock has no TTL
 if command == 'PEXPIRE' then return 1 end
 
--- no tombstone | lock 977 | plain/end
+-- no tombstone | lock 1948 | plain/end
 -- a call that was given up leaves no tombstone, so its late command takes the lock for nobody
 if command == 'SET' and first ~= 1 then return end
 
