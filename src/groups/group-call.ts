@@ -94,10 +94,10 @@ export abstract class GroupCall<M extends Members = Members>
     return this.#toldId;
   }
 
-  override start(soon?: () => void): Promise<HoldRecord<GroupGrant> | undefined> {
+  override start(): Promise<HoldRecord<GroupGrant> | undefined> {
     // The close of any member's client ends it.
     for (const { sites } of this.members.envs) sites.began(this);
-    return super.start(soon);
+    return super.start();
   }
 
   override announce(): void {

@@ -132,7 +132,7 @@ export class MultiLock extends LockFace<MultiHold> {
   /** @internal */
   protected override async acquire(asked: Asked): Promise<HoldRecord | undefined> {
     this.#members.assertOpen();
-    return this.callOf(this.#members, asked).start(asked.soon);
+    return this.callOf(this.#members, asked).start();
   }
 
   /** @internal */

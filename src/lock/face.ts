@@ -37,6 +37,9 @@ const TRY_LOCK_ORDER =
 /** Enough frames to see past an entry of the package, such as a decorator. */
 const TRACED_FRAMES = 10;
 
+/** Milliseconds before the end of a wait. */
+const SOON = 250;
+
 /** The function that the user called. */
 type Called = (...args: never[]) => unknown;
 
@@ -54,9 +57,8 @@ export interface Asked extends Request {
   readonly callSite: CallSite | undefined;
   /** A call that is not granted in time rejects, and tells who holds the lock. */
   readonly mustHave: boolean;
-  /** Asks who that is: a moment before the wait is over, so that the error is not late for the answer. */
-  soon?: (() => void) | undefined;
-  holder?: Promise<string | undefined>;
+  /** Who that is. */
+  holder: Promise<string | undefined> | undefined;
 }
 
 /** A lock object keeps nothing of a call, so one object serves any number of tasks. */
@@ -238,7 +240,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const callSite = this.#env.settings.traceHolds ? new CallSite(called, TRACED_FRAMES) : noted;
     const origin = frame ? "run" : "bare";
     const caller = currentFrame();
-    const asked: Asked = {
+    return {
       wait,
       lease,
       signal,
@@ -250,21 +252,26 @@ export abstract class LockFace<H extends Hold = Hold> {
       begun,
       callSite,
       mustHave,
-      soon: undefined,
+      holder: undefined,
     };
-    if (mustHave && wait !== Number.POSITIVE_INFINITY) {
-      asked.soon = () => {
-        asked.holder = this.holder();
-      };
-    }
-    return asked;
   }
 
   /** Resolves with undefined if the lock stayed with others. */
   #start(asked: Asked): Promise<HoldRecord | undefined> {
     if (asked.signal?.aborted) throw asked.signal.reason;
     const call = isHeard(callChannel) ? this.#traced(asked) : this.acquire(asked);
+    if (asked.mustHave && asked.wait > 0 && asked.wait !== Number.POSITIVE_INFINITY)
+      this.#askSoon(asked, call);
     return call.catch(tellCaller);
+  }
+
+  /** Asks who holds the lock a moment before the wait is over, so that the error is not late for the answer. */
+  #askSoon(asked: Asked, call: Promise<unknown>): void {
+    const { wait } = asked;
+    const cancel = this.#env.clock.after(Math.max(wait / 2, wait - SOON), () => {
+      asked.holder = this.holder();
+    });
+    call.then(cancel, cancel);
   }
 
   #traced(asked: Asked): Promise<HoldRecord | undefined> {

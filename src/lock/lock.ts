@@ -89,7 +89,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   /** @internal */
   protected override acquire(asked: Asked): Promise<HoldRecord | undefined> {
     this.#kind.env.assertOpen(this.name);
-    return new Call(this.#kind, asked).start(asked.soon);
+    return new Call(this.#kind, asked).start();
   }
 
   /** @internal */

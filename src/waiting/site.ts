@@ -202,7 +202,7 @@ export class Site implements Timed {
     if (!place) return;
     const { waiter } = place;
     if (waiter.state === "trying") place.hinted = true;
-    else waiter.woken();
+    else waiter.tryNow();
   }
 
   #stopSleep(): void {

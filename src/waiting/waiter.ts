@@ -37,9 +37,6 @@ export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";
 /** The reason of a call whose `wait` is over. */
 export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
-/** Milliseconds before the end of a wait at which it is told to come. */
-const SOON = 250;
-
 /** Milliseconds for which a try may be on its way when the call's time is up, and the answer before it still counts. */
 const FRESH = 250;
 
@@ -70,8 +67,6 @@ export abstract class Waiter<G = unknown> extends Command {
   /** Its place in line. */
   declare place?: Place | undefined;
   declare site?: Site | undefined;
-  /** Counts what is sent to replicas. */
-  #sends = 0;
   // Of a call of which nobody awaits the outcome there are none.
   #resolve: ((value: unknown) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
@@ -159,25 +154,15 @@ export abstract class Waiter<G = unknown> extends Command {
     // Most calls are known by nobody else.
   }
 
-  /**
-   * Resolves with what it is granted; undefined if it is refused and does not wait, or its time is up. `soon`: called a moment
-   * before that.
-   */
-  start(soon?: () => void): Promise<G | undefined> {
+  /** Resolves with what it is granted; undefined if it is refused and does not wait, or its time is up. */
+  start(): Promise<G | undefined> {
     return new Promise<G | undefined>((resolve, reject) => {
       this.#resolve = resolve as (value: unknown) => void;
       this.#reject = reject;
       this.env.sites.began(this);
       const { wait, signal } = this;
       if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
-        const { clock } = this.env;
-        const untilSoon = soon ? Math.max(wait / 2, wait - SOON) : wait;
-        const isUp = () => this.end(TIME_IS_UP);
-        const isSoon = () => {
-          soon?.();
-          this.stopLater(clock.after(wait - untilSoon, isUp));
-        };
-        this.stopLater(clock.after(untilSoon, soon ? isSoon : isUp));
+        this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
       }
       if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
       this.step();
@@ -193,11 +178,6 @@ export abstract class Waiter<G = unknown> extends Command {
   protected get within(): number {
     const { commandTimeout } = this.env.runner;
     return this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
-  }
-
-  /** Something may have changed for the first in line. */
-  woken(): void {
-    this.tryNow();
   }
 
   /** Whether a try may be sent now; otherwise it is begun later, or fails. */
@@ -228,27 +208,17 @@ export abstract class Waiter<G = unknown> extends Command {
   protected sendTry(id: string): void {
     const { runner, replicas } = this.env;
     if (!replicas) return runner.begin(this, this.within);
-    this.sentAt = instant(this.env.clock);
-    const sent = ++this.#sends;
-    const isStale = () => this.state !== "trying" || this.#sends !== sent;
+    const sent = instant(this.env.clock);
+    this.sentAt = sent;
+    const isStale = () => this.state !== "trying" || this.sentAt !== sent;
     const call = { ...(this.request() as AnyScriptCall), within: this.within };
-    replicas
-      .call(
-        this.key,
-        call,
-        (reply) => reply,
-        (reply) => this.isGrant(reply),
-        id,
-      )
-      .then(
-        (reply) => {
-          if (isStale()) this.late(reply, id);
-          else this.answered(reply, instant(this.env.clock));
-        },
-        (error: unknown) => {
-          if (!isStale()) this.#failedAtReplicas(error);
-        },
-      );
+    const isGrant = (reply: unknown) => this.isGrant(reply);
+    const answered = (reply: unknown) => {
+      if (isStale()) this.late(reply, id);
+      else this.answered(reply, instant(this.env.clock));
+    };
+    const failed = (error: unknown) => isStale() || this.#failedAtReplicas(error);
+    replicas.call(this.key, call, (reply) => reply, isGrant, id).then(answered, failed);
   }
 
   /** Nothing of it is on its way. */

@@ -3,13 +3,13 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 11_500,
+  contract: 11_700,
   delivery: 4_650,
   entries: 8_350,
-  faults: 5_500,
+  faults: 5_450,
   fleet: 3_850,
   interop: 3_750,
-  kinds: 6_600,
+  kinds: 6_450,
   lua: 4_350,
   simulation: 5_850,
   support: 4_600,
