@@ -250,7 +250,14 @@ async function restartEmpty(scene: Scene): Promise<string> {
   const server = await scene.server();
   const { holder, waiter, call } = await pair(scene, server);
   await server.restart();
-  return twoHold(scene, holder, waiter.side, call);
+  if (scene.peer.looksAgain !== true) return twoHold(scene, holder, waiter.side, call);
+  // Who is connected first decides whether two hold it for a moment.
+  const [when] = await granted(scene, waiter.side, call, performance.now());
+  const told = await whenIs(() => holder.told.includes(scene.name), performance.now());
+  return joined(
+    `the waiter ${woken(scene.peer, when)}`,
+    told === "soon" ? "the holder is told at once" : await learns(scene, holder),
+  );
 }
 
 async function failoverKept(scene: Scene): Promise<string> {

@@ -18,6 +18,8 @@ export interface PeerInfo {
   readonly reentrant?: true;
   /** It tells of a lost lock by a signal, an event or a callback. */
   readonly tells?: true;
+  /** Connected again, it asks at once whether its holds are still there. */
+  readonly looksAgain?: true;
   /** To say whether a lock is held, it asks Redis. */
   readonly asksRedis?: true;
   /** Its setting that makes a take wait for replicas, and the name of the setting. */
@@ -43,6 +45,7 @@ export const PEERS: readonly PeerInfo[] = [
     renews: true,
     reentrant: true,
     tells: true,
+    looksAgain: true,
     withReplicas: { options: { replicas: 1 }, name: "replicas: 1" },
   },
   { id: "redlock4", packageFolder: inBench("redlock4"), waits: "by poll", renews: false },
