@@ -35,7 +35,8 @@ test("a failover loses a grant that its replica had not got: two hold the lock u
   const [master, [replica]] = [await all.master(), await all.replicas()];
   if (replica === undefined) throw new Error("no replica");
   await all.cutOff(replica);
-  const first = await ours.getFencedLock("order").lock();
+  // A hold without a lease is renewed, and told of its loss, as soon as its client is connected again.
+  const first = await ours.getFencedLock("order").lock({ lease: 600_000 });
   await master.kill();
   replica.resume();
   await all.successor(master);

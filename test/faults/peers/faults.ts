@@ -236,6 +236,10 @@ async function restartWithData(scene: Scene): Promise<string> {
 
 /** The waiter has the lock: does the holder hold it too, or was it told of its loss before? */
 async function lost(scene: Scene, holder: Side): Promise<string> {
+  // Who is connected first decides whether two hold it for a moment.
+  const asks = async () =>
+    (await whenIs(() => holder.told.includes(scene.name), performance.now())) === "soon";
+  if (scene.peer.looksAgain && (await asks())) return "told once it is connected again";
   if (holder.told.includes(scene.name)) return "lost; told before another has it";
   return `two hold it; ${await learns(scene, holder)}`;
 }
@@ -250,14 +254,7 @@ async function restartEmpty(scene: Scene): Promise<string> {
   const server = await scene.server();
   const { holder, waiter, call } = await pair(scene, server);
   await server.restart();
-  if (scene.peer.looksAgain !== true) return twoHold(scene, holder, waiter.side, call);
-  // Who is connected first decides whether two hold it for a moment.
-  const [when] = await granted(scene, waiter.side, call, performance.now());
-  const told = await whenIs(() => holder.told.includes(scene.name), performance.now());
-  return joined(
-    `the waiter ${woken(scene.peer, when)}`,
-    told === "soon" ? "the holder is told at once" : await learns(scene, holder),
-  );
+  return twoHold(scene, holder, waiter.side, call);
 }
 
 async function failoverKept(scene: Scene): Promise<string> {
