@@ -154,8 +154,8 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
 
   /** Its id is over: it goes on under a fresh one. */
   protected forgetId(): void {
-    void this.withdraw();
-    this.#number = undefined;
+    // The END of the old id may have named the new one already, as that of the next writer.
+    if (!this.withdraw()) this.#number = undefined;
   }
 
   /** Ends its wire id, if the server may have or get something of it. */
