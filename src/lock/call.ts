@@ -126,7 +126,8 @@ export class Call extends Claim implements OwnCall {
 
   protected override request(): AnyScriptCall {
     const into = this.#into;
-    if (into) return this.kind.keep(into.wireId, into, this.lease);
+    // A read hold has a key of its own, which must live as long as the rest of the grant.
+    if (into) return this.kind.keep(into.wireId, into, Math.max(this.lease, Math.ceil(into.remaining)));
     return this.kind.take(this.try);
   }
 
