@@ -195,8 +195,6 @@ export class Events {
 /** A hold, as events tell of it. */
 export interface ToldHold {
   readonly ownerId: string;
-  /** Milliseconds. */
-  readonly heldFor: number;
 }
 
 /** What ends a call from outside. */

@@ -96,7 +96,7 @@ export abstract class GroupCall<M extends Members = Members>
 
   override start(): Promise<HoldRecord<GroupGrant> | undefined> {
     // The close of any member's client ends it.
-    for (const { sites } of this.members.envs) sites.began(this);
+    for (const { sites } of this.members.envs.slice(1)) sites.began(this);
     return super.start();
   }
 

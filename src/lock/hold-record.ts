@@ -1,5 +1,4 @@
 /** One count of a grant: granted, then given back or lost. A `Hold` is the user's view of it. */
-
 import { setMaxListeners } from "node:events";
 import type { CallSite } from "../base/call-site.js";
 import { tellCaller } from "../base/caller.js";

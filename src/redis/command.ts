@@ -73,7 +73,7 @@ export abstract class Command implements AnyCommand {
   declare cancel: (() => void) | undefined;
   /** When it was begun: what the server grants to it counts from then. */
   declare sentAt: Instant;
-  isLeftover = false;
+  declare isLeftover: boolean;
   readonly #host: CommandHost;
   /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
   #round = 0;

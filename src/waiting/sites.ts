@@ -31,7 +31,6 @@ export class Sites {
 
   /** A call begins: of this client, or of a group with a member of it. */
   began(call: Waiter): void {
-    if (this.calls.has(call)) return;
     this.calls.add(call);
     this.env.runner.alive.need();
   }
