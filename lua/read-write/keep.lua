@@ -35,8 +35,10 @@ local function keep_writer(lock, owner, reads, writes)
   if redis.call('HEXISTS', lock, owner) == 0 then
     return 2
   end
-  if redis.call('PTTL', hold) < tonumber(lease) then
-    redis.pcall('SET', hold, '1', 'PX', lease)
+  -- A nested read has the deadline of its grant, which may be later than its own lease.
+  local left = redis.call('PTTL', lock)
+  if redis.call('PTTL', hold) < left then
+    redis.pcall('SET', hold, '1', 'PX', left)
   end
   return 3
 end

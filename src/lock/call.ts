@@ -126,8 +126,7 @@ export class Call extends Claim implements OwnCall {
 
   protected override request(): AnyScriptCall {
     const into = this.#into;
-    // A read hold has a key of its own, which must live as long as the rest of the grant.
-    if (into) return this.kind.keep(into.wireId, into, Math.max(this.lease, Math.ceil(into.remaining)));
+    if (into) return this.kind.keep(into.wireId, into, this.lease);
     return this.kind.take(this.try);
   }
 

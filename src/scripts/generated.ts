@@ -1205,8 +1205,9 @@ elseif reads ~= '' then
 redis.pcall('HSET', lock, owner, reads) end
 if redis.call('HEXISTS', lock, owner) == 0 then
 return 2 end
-if redis.call('PTTL', hold) < tonumber(lease) then
-redis.pcall('SET', hold, '1', 'PX', lease) end
+local left = redis.call('PTTL', lock)
+if redis.call('PTTL', hold) < left then
+redis.pcall('SET', hold, '1', 'PX', left) end
 return 3 end
 ${sharedForeignIsShared}
 ${sharedReadersLockLeft}

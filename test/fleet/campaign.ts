@@ -252,7 +252,8 @@ export class Campaign {
     limit.abort();
     if (!stopped) {
       stopping.catch(() => {}); // rejects when its processes are killed
-      this.#fail("the end", `some tasks did not end within ${AT_LAST} ms: they wait for what nobody holds`);
+      const pending = await this.#fleet.pending();
+      this.#fail("the end", `some tasks did not end within ${AT_LAST} ms:\n${pending}`);
       return false;
     }
     this.errors.push(...stopped.errors);

@@ -6,6 +6,7 @@ import { randomInt } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Redis } from "ioredis";
 import { LockClient } from "../../src/index.js";
 import {
@@ -151,6 +152,17 @@ export class Fleet {
     const figures = sum(await this.#ask("stop"));
     await Promise.all(this.members.map((member) => this.#kill(member)));
     return figures;
+  }
+
+  /** What the tasks that have not ended do, and what the servers have, in words. */
+  async pending(): Promise<string> {
+    const told = this.members.map(async ({ name, worker }) => {
+      const late = pause(10_000).then(() => ["no answer"]);
+      const lines = await Promise.race([worker.request<string[]>("pending"), late]);
+      return [name, ...lines].join("\n  ");
+    });
+    const keys = (await this.#keys()).map(({ key, ttl }) => `${key} ${ttl}`);
+    return [...(await Promise.all(told)), ...keys].join("\n");
   }
 
   #ask(what: "figures" | "stop"): Promise<Figures[]> {

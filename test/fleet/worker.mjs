@@ -60,6 +60,8 @@ const MEMBERS = [
 const figures = {};
 const errors = [];
 const running = [];
+/** What each task does, and since when. */
+const doing = new Map();
 /** When a call is known to have stood in a fair lock's queue, by its owner id. */
 const places = new Map();
 let stopping = false;
@@ -67,7 +69,7 @@ let clients;
 let redises;
 let witness;
 
-serve({ start, stop, figures: () => ({ counts: figures, errors }) });
+serve({ start, stop, pending, figures: () => ({ counts: figures, errors }) });
 
 /** @param {Config} config */
 async function start(config) {
@@ -102,7 +104,7 @@ async function start(config) {
     witness: new Witness(witness),
   };
   running.push(noteStalls(journal, config.options.pollCap));
-  for (let i = 0; i < config.tasks; i++) running.push(task(context));
+  for (let i = 0; i < config.tasks; i++) running.push(task(context, i));
   for (let lane = 1; lane <= config.lanes; lane++) running.push(playLatches(context, lane).catch(note));
 }
 
@@ -112,6 +114,15 @@ async function stop() {
   await Promise.all(clients.map((client) => client.close()));
   for (const redis of [...redises, witness]) redis.disconnect();
   return { counts: figures, errors };
+}
+
+/** What has not ended, in words. */
+function pending() {
+  const tasks = [...doing.values()].map(
+    ({ what, since }) => `${what} for ${Math.round((now() - since) / 1e6)} ms`,
+  );
+  const shown = clients.map((client) => client.stats()).map(({ held, waiting }) => ({ held, waiting }));
+  return [JSON.stringify(shown), ...tasks];
 }
 
 /** A connection to each of several masters, otherwise one connection. */
@@ -165,13 +176,16 @@ async function notePlace(client, lockName, ownerId) {
   if (places.size > 10_000) places.delete(places.keys().next().value);
 }
 
-async function task(context) {
+async function task(context, number) {
   const { random, config } = context;
   while (!stopping) {
     const subject = subjectOf(random, config);
     const way = subject.semaphore ? permitWay(context, subject.kind) : pick(random, waysOf(subject));
+    const { kind, names = [subject.name], side = "" } = subject;
+    doing.set(number, { what: `${way.name || "take"} ${kind} ${names} ${side}`, since: now() });
     await way(context, subject).catch(note);
   }
+  doing.delete(number);
 }
 
 function note(error) {

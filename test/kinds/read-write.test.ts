@@ -40,6 +40,22 @@ async function unlockAll(holds: readonly (Hold | null | undefined)[]): Promise<v
 }
 
 row(
+  "a read hold inside a write hold lives in Redis as long as the write hold [§2 one-deadline] [B276]",
+  { kinds },
+  withSides(async ({ read, write, theirRead, a, pass }) => {
+    await a.client.scope(async () => {
+      await write.lock({ lease: 10_000 });
+      await read.lock({ lease: 100 });
+      await pass(5_000);
+      expect(await read.isHeldByCurrentOwner()).toBe(true);
+      await write.unlock();
+      expect(await theirRead.isLocked()).toBe(true);
+      await read.unlock();
+    });
+  }),
+);
+
+row(
   "twenty readers that come again and again cannot keep a writer out [§4 prefer-writers] [F35]",
   { kinds },
   withSides(async ({ read, theirRead, server, party, pass }) => {

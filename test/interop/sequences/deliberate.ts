@@ -7,10 +7,6 @@ import type { Expected, Scene } from "./play.js";
 import { differences, type Entry, type State } from "./state.js";
 
 export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expected) => void>> = {
-  W5: (scene, expected) => {
-    const { call, name, before } = scene;
-    if (call.side === "read" && modeOf(before[name]) === "write") keepTtl(scene, expected);
-  },
   W6: (scene, expected) => {
     const { call, name, before, actor } = scene;
     if (call.side !== "read" || modeOf(before[name]) !== "read") return;
@@ -110,7 +106,9 @@ export const DELIBERATE: Readonly<Record<string, (scene: Scene, expected: Expect
     }
     if (!state[own]) return;
     if (isGranted(call, outcome) && has(before, name, actor)) {
-      endAt(state, own, Math.max(before[own]?.expireAt ?? 0, at + (call.lease ?? WATCHDOG)));
+      const isWriter = modeOf(before[name]) === "write";
+      const latest = (isWriter ? state[name] : before[own])?.expireAt ?? 0;
+      endAt(state, own, Math.max(latest, at + (call.lease ?? WATCHDOG)));
     }
     const isDowngrade = call.verb === "unlock" && call.side === "write" && modeOf(state[name]) === "read";
     if (isDowngrade && outcome === null) endAt(state, own, state[name]?.expireAt ?? 0);
