@@ -17,6 +17,8 @@ const settled = Promise.resolve();
 export const nextTick: (callback: () => void) => void = node.nextTick.bind(node);
 export const setTimeout: typeof timers.setTimeout = timers.setTimeout;
 export const clearTimeout: typeof timers.clearTimeout = timers.clearTimeout;
+export const setInterval: typeof timers.setInterval = timers.setInterval;
+export const clearInterval: typeof timers.clearInterval = timers.clearInterval;
 export const setImmediate: typeof timers.setImmediate = timers.setImmediate;
 export const clearImmediate: typeof timers.clearImmediate = timers.clearImmediate;
 

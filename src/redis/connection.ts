@@ -33,7 +33,6 @@ export interface Pipeline {
 export interface Stream {
   cork(): void;
   uncork(): void;
-  ref(): void;
   unref(): void;
   destroy(): void;
   on(event: "error", listener: Listener): unknown;

@@ -1,11 +1,18 @@
 /**
  * Whether anybody needs the connections of a client: a command without an answer, a call that waits, a hold, a channel.
- * Then a lost connection is made again, and its socket keeps the process alive.
+ * Then a lost connection is made again, and the process is kept alive; by a timer, for the sockets are unreferenced.
  *
  * What a call that was given up leaves to do needs them less: they are made again for it, but a process that has nothing
  * else to do may end, as it may while nobody needs them at all.
  */
-import { clearTimeout, setImmediate, setTimeout } from "../base/platform.js";
+import {
+  clearInterval,
+  clearTimeout,
+  LONGEST_TIMER,
+  setImmediate,
+  setInterval,
+  setTimeout,
+} from "../base/platform.js";
 import { noop } from "../base/work.js";
 import { type Connection, isCluster } from "./connection.js";
 
@@ -18,8 +25,9 @@ type Socketed = Pick<Connection, "stream" | "on">;
 
 export class KeepAlive {
   readonly #connections = new Set<Connection>();
-  readonly #sockets = new Set<Socketed>();
   readonly #revivals = new Map<Connection, NodeJS.Timeout>();
+  /** Keeps the process alive while it is referenced. */
+  readonly #timer = setInterval(noop, LONGEST_TIMER).unref();
   #needs = 0;
   #leftovers = 0;
   #isClosed = false;
@@ -27,12 +35,12 @@ export class KeepAlive {
   /** Somebody needs the connections, until {@link release}. */
   need(): void {
     if (this.#needs++ > 0) return;
-    for (const socket of this.#sockets) socket.stream?.ref();
+    this.#timer.ref();
     for (const connection of this.#connections) this.#revive(connection);
   }
 
   release(): void {
-    if (--this.#needs === 0) for (const socket of this.#sockets) socket.stream?.unref();
+    if (--this.#needs === 0) this.#timer.unref();
   }
 
   /** From now on a need is one of what is left to do, until {@link done}. */
@@ -57,9 +65,8 @@ export class KeepAlive {
     // Also while somebody needs it: a need may come as the connection gives up. And ioredis (5.4 to 6.0) can end one by
     // Sentinel in a failover: its failover detector closes the connector while a sentinel names the new master.
     connection.on("end", () => this.#reviveLater(connection));
-    if (!isCluster(connection)) return this.#addSocket(connection);
-    connection.on("+node", (node: Socketed) => this.#addSocket(node));
-    connection.on("-node", (node: Socketed) => this.#sockets.delete(node));
+    if (isCluster(connection)) connection.on("+node", unreference);
+    else unreference(connection);
   }
 
   /** Ends a connection. */
@@ -67,13 +74,13 @@ export class KeepAlive {
     clearTimeout(this.#revivals.get(connection));
     this.#revivals.delete(connection);
     this.#connections.delete(connection);
-    this.#sockets.delete(connection);
     connection.disconnect();
   }
 
   /** Ends all connections. */
   close(): void {
     this.#isClosed = true;
+    clearInterval(this.#timer);
     for (const connection of this.#connections) this.end(connection);
   }
 
@@ -93,14 +100,12 @@ export class KeepAlive {
     if (!this.#isNeeded) timer.unref();
     this.#revivals.set(connection, timer);
   }
+}
 
-  #addSocket(socket: Socketed): void {
-    this.#sockets.add(socket);
-    const holdProcess = () => {
-      if (!this.#isNeeded) socket.stream?.unref();
-    };
-    socket.on("connect", holdProcess);
-    // The socket is made some ticks after it is told.
-    socket.on("connecting", () => setImmediate(holdProcess));
-  }
+/** Its sockets do not keep the process alive. */
+function unreference(socket: Socketed): void {
+  const unref = () => socket.stream?.unref();
+  socket.on("connect", unref);
+  // The socket is made some ticks after it is told.
+  socket.on("connecting", () => setImmediate(unref));
 }

@@ -27,7 +27,6 @@ export interface PlainClient {
   sSubscribe(channel: string, listener: MessageListener): Promise<unknown>;
   sUnsubscribe(channel: string, listener: MessageListener): Promise<unknown>;
   on(event: string | symbol, listener: Listener): unknown;
-  ref(): void;
   unref(): void;
 }
 

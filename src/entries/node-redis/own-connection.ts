@@ -49,7 +49,7 @@ export interface OwnOptions {
 
 export class OwnConnection extends Emitter implements SubscriberConnection {
   readonly options: ConnectionOptions = {};
-  /** Says whether the connection keeps the process alive. */
+  /** It never keeps the process alive. */
   readonly stream: Stream;
   status = "wait";
   readonly #source: Source;
@@ -63,7 +63,6 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
   #attempt: object | undefined;
   /** Attempts since the connection was ready last. */
   #attempts = 0;
-  #keepsAlive = true;
   /** Commands that have no answer yet. */
   #pending = 0;
   readonly #moved = () => this.disconnect(true);
@@ -78,8 +77,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     this.#how = options;
     this.options = { ...source.options };
     this.stream = {
-      ref: () => this.#keepAlive(true),
-      unref: () => this.#keepAlive(false),
+      unref: ignore,
       destroy: () => this.disconnect(true),
       cork: ignore,
       uncork: ignore,
@@ -202,7 +200,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
       client.on("error", failed);
       client.on("end", () => failed(disconnected()));
       client.on("sharded-channel-moved", () => this.emit("moved"));
-      if (!this.#keepsAlive) client.unref();
+      client.unref();
       await meet(client);
     };
     outside(() => inTime(ATTEMPT_TIMEOUT, connect)).then(() => {
@@ -251,8 +249,7 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
 
   #startIn(pause: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#start(), pause);
-    if (!this.#keepsAlive) this.#timer.unref();
+    this.#timer = setTimeout(() => this.#start(), pause).unref();
   }
 
   #pauseBefore(attempt: number): number | null {
@@ -263,16 +260,5 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     const arrival = this.#arrival;
     this.#arrival = undefined;
     if (arrival) settle(arrival);
-  }
-
-  #keepAlive(keepsAlive: boolean): void {
-    this.#keepsAlive = keepsAlive;
-    if (keepsAlive) {
-      this.#client?.ref();
-      this.#timer?.ref();
-    } else {
-      this.#client?.unref();
-      this.#timer?.unref();
-    }
   }
 }
