@@ -16,6 +16,6 @@ export function statsOf(parts: ClientParts): LockClientStats {
 /** A hold on a group is not counted, but the holds on its members are. */
 export function nowOf({ env, permits }: ClientParts): Now {
   const holds = env.live.all().flatMap(({ holds, kind }) => holds.map(() => kind.about));
-  const kept = permits.live.all().map(({ number }) => ({ lockName: number.name, kind: number.kind }));
-  return { held: [...holds, ...kept], waiting: env.sites.waiting.map(({ about }) => about) };
+  const kept = permits.live.all().map(({ number }) => number.about);
+  return { held: [...holds, ...kept], waiting: env.sites.waiting.map(({ wanted }) => wanted.about) };
 }

@@ -4,7 +4,6 @@ import { clientId } from "./base/ids.js";
 import type { Env } from "./env.js";
 import { bounded, type ClientInfo, MOST, type Told } from "./presence/told.js";
 import type { KeptPermits } from "./semaphores/kept-permits.js";
-import { Request } from "./semaphores/request.js";
 
 /** Describes a new client for people, and gives it an id. */
 export function describeSelf(label: string): ClientInfo {
@@ -58,11 +57,7 @@ function holdsOf({ live, clock, settings }: Env, permits: KeptPermits, numberOf:
 function waitsOf({ sites, clock }: Env, numberOf: NumberOf): Told[] {
   return sites.waiting.slice(0, MOST).flatMap((call): Told[] => {
     const since = Math.round(clock.wall() - (clock.mono() - (call.waitsSince ?? 0)));
-    if (call instanceof Request) {
-      const { key, kind } = call.number;
-      return [{ key, kind, ownerId: undefined, since, owners: [] }];
-    }
-    return call.wants
+    return call.wanted.parts
       .filter(({ env }) => env.sites === sites)
       .map(({ key, kind, side }) => ({
         key,

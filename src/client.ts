@@ -227,7 +227,7 @@ export class LockClient {
     const { env, serverClock, inspector } = this.#parts;
     const key = this.#key(name);
     inspector.note(key, kind);
-    return new SharedNumber({ env, kind, name, key, serverClock, channelOf });
+    return new SharedNumber({ env, kind, lockName: name, key, serverClock, channelOf });
   }
 
   #key(name: string): string {

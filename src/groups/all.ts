@@ -29,7 +29,7 @@ export class AllCall extends GroupCall {
 
   override step(): void {
     const isWanted = this.wait > 0 && this.#areWanted;
-    this.#round(isWanted ? this.members.order[0] : undefined);
+    this.#round(isWanted ? this.wanted.order[0] : undefined);
   }
 
   override tryNow(): void {
@@ -59,7 +59,7 @@ export class AllCall extends GroupCall {
   get #areWanted(): boolean {
     const isWanted = ({ kind, env }: Member) =>
       env.sites.get(kind)?.first !== undefined && !this.owner.grantOf(kind.lockKey);
-    return this.members.order.some(isWanted);
+    return this.wanted.order.some(isWanted);
   }
 
   /** Waits for one member, if any, then tries all others at once. */
@@ -75,7 +75,7 @@ export class AllCall extends GroupCall {
     const others = this.seats.filter(({ isAsked }) => !isAsked);
     if (others.length === 0) return void this.#conclude();
     this.tries();
-    this.members.gather();
+    this.wanted.gather();
     for (const seat of others) {
       const side = others.find(({ lockKey }) => lockKey === seat.lockKey);
       if (side === seat) seat.ask();
@@ -100,10 +100,10 @@ export class AllCall extends GroupCall {
     this.giveBack();
     if (this.wait === 0) return this.refuse(0);
     this.#lost++;
-    const [first] = this.members.order;
+    const [first] = this.wanted.order;
     const isFirst = this.#lost >= IN_ORDER && this.#awaited?.member !== first;
     // With both sides of one lock as members it waits for the write side: a reader is refused that.
-    const side = this.members.order.find(({ kind }) => kind.lockKey === missing.lockKey);
+    const side = this.wanted.order.find(({ kind }) => kind.lockKey === missing.lockKey);
     const next = () => this.#round(isFirst ? first : side);
     if (this.#lost === 1) return next();
     const { clock, settings } = this.env;

@@ -3,9 +3,7 @@
  * call that may wait; what it sends are its seats, in each round one for each member. Their ends are the votes of the round.
  * Nothing is held while it waits: a lost round gives all seats back.
  */
-import type { LockEvent } from "../base/events.js";
 import { trace } from "../base/trace.js";
-import type { Kind, Traits } from "../kinds/kind.js";
 import type { Asked } from "../lock/face.js";
 import { follow } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
@@ -16,24 +14,14 @@ import { GroupGrant } from "./group-grant.js";
 import { isUnresponsive, type Member, type Members, withErrors } from "./members.js";
 import { Seat } from "./seat.js";
 
-const TRAITS: Traits = {};
-
 export abstract class GroupCall<M extends Members = Members>
-  extends Waiter<HoldRecord<GroupGrant>>
+  extends Waiter<M, HoldRecord<GroupGrant>>
   implements OwnCall
 {
-  readonly members: M;
   readonly asked: Asked;
   readonly frame: Frame | undefined;
   /** All seats are one owner's, so that both sides of one lock know each other. */
   readonly owner: OwnerRecord;
-  readonly lockName: string;
-  readonly lockKey: string;
-  readonly siteName: string;
-  readonly channel: string;
-  readonly key: string;
-  readonly traits: Traits = TRAITS;
-  readonly side = "only";
   /** Of this round, in the one order of all groups. */
   seats: readonly Seat[] = [];
   /** Milliseconds from the call to its hold. */
@@ -41,16 +29,10 @@ export abstract class GroupCall<M extends Members = Members>
   #toldId: string | undefined;
 
   constructor(members: M, asked: Asked) {
-    super(members.first.env, asked);
-    this.members = members;
+    super(members, asked);
     this.asked = asked;
     this.frame = asked.frame;
     this.owner = asked.owner ?? new OwnerRecord();
-    this.lockName = members.name;
-    this.lockKey = members.key;
-    this.siteName = members.key;
-    this.channel = members.key;
-    this.key = members.first.kind.key;
     // Of an owner that nobody else knows there are no other calls.
     asked.owner?.begin(this);
   }
@@ -58,28 +40,12 @@ export abstract class GroupCall<M extends Members = Members>
   /** A seat is over: granted, refused, failed, or not wanted any more. */
   abstract voted(seat: Seat): void;
 
-  get memberKeys(): readonly string[] {
-    return this.members.keys;
-  }
-
-  get isShared(): boolean {
-    return this.members.order.every(({ kind }) => kind.traits.shared);
-  }
-
   get isAside(): boolean {
     return false;
   }
 
-  get about(): LockEvent {
-    return this.members.about;
-  }
-
   remind(): void {
     // Its seats are reminded.
-  }
-
-  override get wants(): readonly Kind[] {
-    return this.members.order.map(({ kind }) => kind);
   }
 
   override *owners(): IterableIterator<object> {
@@ -89,31 +55,31 @@ export abstract class GroupCall<M extends Members = Members>
 
   /** The first member's, as events tell it from the first time on. */
   override get toldId(): string {
-    const { first } = this.members;
+    const { first } = this.wanted;
     this.#toldId ??= this.seats.find(({ member }) => member === first)?.seatId ?? first.env.wireId();
     return this.#toldId;
   }
 
   override start(): Promise<HoldRecord<GroupGrant> | undefined> {
     // The close of any member's client ends it.
-    for (const { sites } of this.members.envs.slice(1)) sites.began(this);
+    for (const { sites } of this.wanted.envs.slice(1)) sites.began(this);
     return super.start();
   }
 
   override announce(): void {
     this.hasWaited = true;
-    if (this.waitsSince === undefined) for (const { stir } of this.members.envs.slice(1)) stir();
+    if (this.waitsSince === undefined) for (const { stir } of this.wanted.envs.slice(1)) stir();
     super.announce();
   }
 
   /** A seat for each member, of which none is asked for yet; that of `inLine` will wait. */
   protected newSeats(inLine?: Member): readonly Seat[] {
-    return this.members.order.map((member) => new Seat(this, member, member === inLine));
+    return this.wanted.order.map((member) => new Seat(this, member, member === inLine));
   }
 
   /** Gives the seats of this round back, the last first. */
   protected giveBack(): void {
-    this.members.gather();
+    this.wanted.gather();
     const seats = [...this.seats].reverse();
     this.seats = [];
     for (const seat of seats) seat.leave();
@@ -121,7 +87,7 @@ export abstract class GroupCall<M extends Members = Members>
 
   /** It has its hold, made of the seats that are granted. */
   protected accept(): GroupGrant {
-    const { members, owner, asked, env } = this;
+    const { wanted: members, owner, asked, env } = this;
     this.waited = env.clock.mono() - this.begun;
     const group = new GroupGrant(this);
     const { hold } = group;
@@ -137,13 +103,13 @@ export abstract class GroupCall<M extends Members = Members>
 
   protected override tellWaiting(): void {
     trace?.('lock "%s": %s waits', this.lockName, this.toldId);
-    this.members.emit("waiting", { ownerId: this.toldId });
+    this.wanted.emit("waiting", { ownerId: this.toldId });
   }
 
   protected override tellEnd(error: unknown): void {
-    const about = { ...this.members.about, ownerId: this.toldId };
+    const about = { ...this.wanted.about, ownerId: this.toldId };
     const waited = this.env.clock.mono() - this.begun;
-    for (const { events } of this.members.envs) events.tellEnd(about, this, waited, error);
+    for (const { events } of this.wanted.envs) events.tellEnd(about, this, waited, error);
   }
 
   protected override withdraw(): undefined {
@@ -151,7 +117,7 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   protected override ended(): void {
-    for (const { sites } of this.members.envs) sites.over(this);
+    for (const { sites } of this.wanted.envs) sites.over(this);
     this.owner.over(this);
   }
 
@@ -161,7 +127,7 @@ export abstract class GroupCall<M extends Members = Members>
 
   /** Those of the members that do not answer. */
   protected override unavailable(): unknown {
-    const silent = this.members.order.filter(isUnresponsive);
+    const silent = this.wanted.order.filter(isUnresponsive);
     const errors = silent.map(({ env }) => env.runner.unavailable(this.lockName));
     return errors[0] ? withErrors(errors[0], errors) : super.unavailable();
   }

@@ -35,11 +35,11 @@ export class GroupGrant implements Held, Whole {
   /** Milliseconds of the last extend: seats that join are extended, too. */
   #term: number | undefined;
 
-  constructor({ members, owner, asked: { owner: asked, lease, frame }, seats }: GroupCall) {
+  constructor({ wanted: members, owner, asked: { owner: asked, lease, frame }, seats }: GroupCall) {
     this.members = members;
     this.owner = owner;
-    this.lockName = members.name;
-    this.lockKey = members.key;
+    this.lockName = members.lockName;
+    this.lockKey = members.lockKey;
     this.clock = members.first.env.clock;
     this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
     this.#isPrivate = asked === undefined;
@@ -130,7 +130,7 @@ export class GroupGrant implements Held, Whole {
   }
 
   /** From now on events tell of the seat. */
-  #seated({ kind, env, isNested }: Seat, hold: HoldRecord<Grant>, waited: number): void {
+  #seated({ wanted: kind, env, isNested }: Seat, hold: HoldRecord<Grant>, waited: number): void {
     hold.group = this;
     hold.isTold = true;
     env.events.tellGrant(kind.about, hold, waited, isNested);

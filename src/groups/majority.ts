@@ -45,7 +45,7 @@ export class MajorityCall extends GroupCall<Masters> {
 
   override step(): void {
     if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
-    if (this.members.areHeldBy(this.owner)) this.#round();
+    if (this.wanted.areHeldBy(this.owner)) this.#round();
     else if (!this.place) this.env.sites.enter(this);
   }
 
@@ -58,7 +58,7 @@ export class MajorityCall extends GroupCall<Masters> {
 
   /** One master's message wakes no call: with one vote free no call wins. */
   override listen(listener: Listener): () => void {
-    const { order, quorum } = this.members;
+    const { order, quorum } = this.wanted;
     const [confirmed, heard, deaf] = [new Set<Member>(), new Set<Member>(), new Set<Member>()];
     const stops = order.map((member) =>
       member.env.router.subscribe(member.kind.channel, {
@@ -84,7 +84,7 @@ export class MajorityCall extends GroupCall<Masters> {
 
   /** That others have it is no longer known once too many masters are silent. */
   protected override get isReached(): boolean {
-    const { order, quorum } = this.members;
+    const { order, quorum } = this.wanted;
     return order.filter(isUnresponsive).length <= order.length - quorum;
   }
 
@@ -94,7 +94,7 @@ export class MajorityCall extends GroupCall<Masters> {
     const open = this.seats.filter(({ state }) => state !== "over").length;
     if (open === 0) this.#stopTimer?.();
     if (this.state === "over" || this.#isDecided) return;
-    const { quorum } = this.members;
+    const { quorum } = this.wanted;
     const inFavour = this.#count("granted");
     // No majority can grant it any more, and it is known whether others have it.
     const isLost = inFavour + open < quorum && this.#count(...ANSWERS) >= quorum;
@@ -112,7 +112,7 @@ export class MajorityCall extends GroupCall<Masters> {
   #isHeldUp(): boolean {
     const { frame, owner } = this;
     if (!frame) return false;
-    const blocked = this.memberKeys.filter((key) => !owner.turnsOf(key).offers(this));
+    const blocked = this.wanted.memberKeys.filter((key) => !owner.turnsOf(key).offers(this));
     if (blocked.length === 0) return false;
     // With a turn at some members only it would hold up the runs that are called inside those that have the others.
     owner.settle(this);
@@ -123,7 +123,7 @@ export class MajorityCall extends GroupCall<Masters> {
 
   #round(): void {
     this.tries();
-    const connecting = this.members.connecting();
+    const connecting = this.wanted.connecting();
     if (connecting) void connecting.then(() => this.#ask());
     else this.#ask();
   }
@@ -134,11 +134,11 @@ export class MajorityCall extends GroupCall<Masters> {
     const { clock } = this.env;
     const seats = this.newSeats();
     const spared = seats.filter(({ member }) => isSpared(member));
-    const areEnough = seats.length - spared.length >= this.members.quorum;
+    const areEnough = seats.length - spared.length >= this.wanted.quorum;
     this.#isDecided = false;
     this.seats = seats;
     this.triedAt = clock.mono();
-    this.#stopTimer = clock.after(this.members.answerTime(this.asked.lease), () => {
+    this.#stopTimer = clock.after(this.wanted.answerTime(this.asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });
     // What is decided on the way has left the rest.
@@ -151,7 +151,7 @@ export class MajorityCall extends GroupCall<Masters> {
   #lose(): void {
     const { clock, settings } = this.env;
     const { seats } = this;
-    const { quorum, order } = this.members;
+    const { quorum, order } = this.wanted;
     const [granted, inFavour] = [this.#count("granted"), this.#count("granted", "late")];
     const answers = this.#count(...ANSWERS);
     this.giveBack();
@@ -176,14 +176,14 @@ export class MajorityCall extends GroupCall<Masters> {
 
   /** Too few masters have answered. */
   #unheard(seats: readonly Seat[], granted: number): void {
-    const { members, env } = this;
+    const { wanted: members, env } = this;
     const silent = seats.filter(({ vote }) => !vote || vote === "failed");
     this.unanswered = true;
     const errors = silent.map(({ error, env: { runner } }) => error ?? runner.unavailable(this.lockName));
     if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(granted, errors));
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
-    for (const { env: each, key } of silent) {
-      this.stopLater(each.runner.servers.healthOf(key).onAnswer(() => this.site?.hint()));
+    for (const { wanted } of silent) {
+      this.stopLater(wanted.env.runner.servers.healthOf(wanted.key).onAnswer(() => this.site?.hint()));
     }
     env.sites.of(this).refused(this, env.settings.pollCap);
   }

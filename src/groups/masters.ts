@@ -77,6 +77,6 @@ export class Masters extends Members {
     const isAgreed = (code: LockErrorCode) => errors.every((error) => isLockError(error, code));
     if (isLockError(first) && first.code !== "UNAVAILABLE" && isAgreed(first.code))
       return withErrors(first, errors);
-    return new QuorumError(this.name, inFavour, this.order.length, errors);
+    return new QuorumError(this.lockName, inFavour, this.order.length, errors);
   }
 }

@@ -1,11 +1,13 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
 import type { LockError } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Grant } from "../lock/grant.js";
 import { kindOf, type Lock } from "../lock/lock.js";
 import type { OwnerRecord } from "../owner/record.js";
+import type { Wanted } from "../waiting/wanted.js";
 
 /** One lock of a group. */
 export interface Member {
@@ -33,7 +35,7 @@ function inOrder({ kind: a }: Member, { kind: b }: Member): number {
 }
 
 /** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
-export class Members {
+export class Members implements Wanted {
   readonly kind: LockKind;
   /** In the one order that all groups share. */
   readonly order: readonly Member[];
@@ -41,12 +43,18 @@ export class Members {
   readonly first: Member;
   /** How many of the members make a hold of the group. */
   readonly quorum: number;
+  /** The first member's client. */
+  readonly env: Env;
   /** The members' names joined by ",". */
-  readonly name: string;
-  /** The key under which owners know the group. */
+  readonly lockName: string;
+  /** The name under which owners know the group. */
+  readonly lockKey: string;
+  /** The first member's. */
   readonly key: string;
+  readonly traits: Traits;
+  readonly side = "only";
   /** Those of the members. */
-  readonly keys: readonly string[];
+  readonly memberKeys: readonly string[];
   /** Of the members' clients, each once. */
   readonly envs: readonly Env[];
 
@@ -64,26 +72,42 @@ export class Members {
     this.order = [...all].sort(inOrder);
     this.first = first;
     this.quorum = quorum;
-    this.name = all.map(({ lock }) => lock.name).join(",");
-    this.key = `${kind}${JSON.stringify(this.order.map(nameOf))}`;
-    this.keys = this.order.map(({ kind }) => kind.lockKey);
+    this.env = first.env;
+    this.lockName = all.map(({ lock }) => lock.name).join(",");
+    this.key = first.kind.key;
+    this.lockKey = `${kind}${JSON.stringify(this.order.map(nameOf))}`;
+    this.traits = { shared: all.every(({ kind }) => kind.traits.shared) };
+    this.memberKeys = this.order.map(({ kind }) => kind.lockKey);
     this.envs = [...new Set(all.map(({ env }) => env))];
+  }
+
+  get siteName(): string {
+    return this.lockKey;
+  }
+
+  /** Each member announces on its own; nothing does here. */
+  get channel(): string {
+    return this.lockKey;
+  }
+
+  get parts(): readonly Kind[] {
+    return this.order.map(({ kind }) => kind);
   }
 
   /** Made anew for each event: listeners get the object. */
   get about(): LockEvent {
-    return { lockName: this.name, kind: this.kind };
+    return { lockName: this.lockName, kind: this.kind };
   }
 
   /** @throws CLIENT_CLOSED if the client of any member is closed */
   assertOpen(): void {
-    for (const env of this.envs) env.assertOpen(this.name);
+    for (const env of this.envs) env.assertOpen(this.lockName);
   }
 
   /** Whether the owner has enough of the members for a hold. */
   areHeldBy(owner: OwnerRecord): boolean {
     const isHeld = (key: string) => (owner.grantOf(key) as Grant | undefined)?.isHeld;
-    return this.keys.filter(isHeld).length >= this.quorum;
+    return this.memberKeys.filter(isHeld).length >= this.quorum;
   }
 
   /** The group's value, given the value of each member: the best one that a quorum of members reaches. */

@@ -2,7 +2,7 @@
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
 import { foremost } from "../base/holder.js";
-import type { Side } from "../kinds/kind.js";
+import type { Side } from "../base/traits.js";
 import { type Asked, LockFace } from "../lock/face.js";
 import type { Grant } from "../lock/grant.js";
 import { Hold, recordOf } from "../lock/hold.js";
@@ -48,7 +48,7 @@ export class MultiLock extends LockFace<MultiHold> {
   /** @throws TypeError for no lock at all, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(...locks: Lock[]) {
     const members = new.target.membersOf(locks);
-    super(members.name, members.key, members.first.env);
+    super(members.lockName, members.lockKey, members.first.env);
     this.#members = members;
   }
 
@@ -61,7 +61,7 @@ export class MultiLock extends LockFace<MultiHold> {
     const owner = this.currentOwner();
     for (const { kind } of this.#members.order) {
       const grant = owner?.grantOf(kind.lockKey) as Grant | undefined;
-      const hold = grant?.isHeld ? groupAmong(grant, this.#members.key) : undefined;
+      const hold = grant?.isHeld ? groupAmong(grant, this.#members.lockKey) : undefined;
       if (hold) return hold.viewOr(() => new MultiHold(hold));
     }
     return null;
@@ -144,18 +144,18 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** @internal */
   protected override isOn({ lockKey }: { readonly lockKey: string; readonly side: Side }): boolean {
-    return lockKey === this.#members.key;
+    return lockKey === this.#members.lockKey;
   }
 
   /** @internal */
   protected override get keys(): readonly string[] {
-    return [...super.keys, ...this.#members.keys];
+    return [...super.keys, ...this.#members.memberKeys];
   }
 
   /** @internal */
   protected override hasBareHold(): boolean {
     const grants = this.#members.first.env.live.all();
-    return grants.some((grant) => groupAmong(grant, this.#members.key)?.origin === "bare");
+    return grants.some((grant) => groupAmong(grant, this.#members.lockKey)?.origin === "bare");
   }
 
   /** @internal */

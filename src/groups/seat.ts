@@ -60,7 +60,7 @@ export class Seat extends Call {
   /** Its owner has another hold on this side. */
   get isNested(): boolean {
     const grant = this.owner?.grantOf(this.lockKey) as Grant | undefined;
-    return grant?.holds.some((hold) => hold !== this.hold && hold.side === this.side) === true;
+    return grant?.holds.some((hold) => hold !== this.hold && hold.side === this.wanted.side) === true;
   }
 
   /** Milliseconds to the deadline of its count. */

@@ -4,14 +4,12 @@
  */
 import type { LockEvent, LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone } from "../base/names.js";
+import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { lockState, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-
-/** A read-write lock has two sides, all other locks have one. */
-export type Side = "only" | "read" | "write";
 
 /** Milliseconds for which a command may be late or come again (Redisson: 16 to 20 s). */
 export const TOMBSTONE_TTL = 20_000;
@@ -75,21 +73,6 @@ export interface Downgrading {
   downgrade(wireId: string, reads: number, left: number): AnyScriptCall;
 }
 
-/** How waiters of this lock and side are woken. */
-export interface Traits {
-  /**
-   * The server keeps a queue, and wakes each waiter on a channel of its own: each waiter tries once to get a ticket
-   * there, and the tries of the first here refresh all tickets.
-   */
-  readonly serverQueued?: boolean;
-  /** The server has to know the first waiter of each process. */
-  readonly advertised?: boolean;
-  /** Several owners can have it at once. */
-  readonly shared?: boolean;
-  /** A release can grant the lock to the first waiter of this process. */
-  readonly passes?: boolean;
-}
-
 type PassKeys = Readonly<Record<"lock" | "channel" | "tombstone" | "successorTombstone", string>>;
 
 interface Ending {
@@ -111,7 +94,6 @@ const TRAITS: Traits = { passes: true };
 /** One lock, on one side. Each grant keeps its kind, so a kind stores only what differs from lock to lock. */
 export class Kind {
   readonly env: Env;
-  /** As users know it. */
   readonly lockName: string;
   readonly key: string;
   /** The name under which owners know the lock, whichever side. */
@@ -134,14 +116,16 @@ export class Kind {
     return "only";
   }
 
-  /** Calls that want the same side of the same lock wait at one site. */
   get siteName(): string {
     return siteName(this.side, this.traits.advertised === true, this.key);
   }
 
-  /** What every event says of the lock. */
   get about(): LockEvent {
     return { lockName: this.lockName, kind: this.kind };
+  }
+
+  get parts(): readonly Kind[] {
+    return [this];
   }
 
   /** The site of calls that go before this kind's. */
@@ -149,7 +133,6 @@ export class Kind {
     return undefined;
   }
 
-  /** Where releases are announced. */
   get channel(): string {
     return lockChannel(this.key);
   }

@@ -4,6 +4,7 @@
  */
 import type { LockKind } from "../base/events.js";
 import { readHold, readWriteChannel, waitingWriters, writeField } from "../base/names.js";
+import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import {
@@ -19,17 +20,7 @@ import {
   writeTake,
 } from "../scripts/generated.js";
 import type { Renewer } from "../watchdog/watchdog.js";
-import {
-  aliveFor,
-  type Counts,
-  type Downgrading,
-  type Heir,
-  Kind,
-  type Side,
-  siteName,
-  type Traits,
-  type Try,
-} from "./kind.js";
+import { aliveFor, type Counts, type Downgrading, type Heir, Kind, siteName, type Try } from "./kind.js";
 
 abstract class ReadWrite extends Kind implements Downgrading {
   /** Whether waiting writers go before readers that come later. */

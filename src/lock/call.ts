@@ -96,14 +96,14 @@ export class Call extends Claim implements OwnCall {
     if (this.owner && this.#ownGrant) return this.step();
     if (!this.mayTry()) return;
     // The server forgets a waiting writer of this process while the process stands still.
-    const { yieldsTo } = this.kind;
+    const { yieldsTo } = this.wanted;
     if (yieldsTo !== undefined) this.env.sites.get({ siteName: yieldsTo })?.remind();
     this.claim();
   }
 
   override succeed(): Successor | undefined {
     if (!this.isInLine || (this.owner && this.#ownGrant)) return undefined;
-    if (this.frame && !this.owner?.turnsOf(this.lockKey).admits(this.frame, this.isShared)) return undefined;
+    if (this.frame && !this.owner?.turnsOf(this.lockKey).admits(this)) return undefined;
     this.tries();
     this.sentAt = instant(this.env.clock);
     // From now on the server may grant it, even if this call is over by then.
@@ -126,8 +126,8 @@ export class Call extends Claim implements OwnCall {
 
   protected override request(): AnyScriptCall {
     const into = this.#into;
-    if (into) return this.kind.keep(into.wireId, into, this.lease);
-    return this.kind.take(this.try);
+    if (into) return this.wanted.keep(into.wireId, into, this.lease);
+    return this.wanted.take(this.try);
   }
 
   /** An answer is for the wire id that was asked for. */
@@ -145,7 +145,7 @@ export class Call extends Claim implements OwnCall {
     const into = this.#into;
     if (into) {
       this.#into = undefined;
-      into.uncount(this.kind.side);
+      into.uncount(this.wanted.side);
     } else this.unsure();
     this.fail(error);
   }
@@ -153,11 +153,11 @@ export class Call extends Claim implements OwnCall {
   protected override tellWaiting(): void {
     const { events } = this.env;
     trace?.('lock "%s": %s waits', this.lockName, this.toldId);
-    if (events.heard("waiting")) events.emit("waiting", { ...this.kind.about, ownerId: this.toldId });
+    if (events.heard("waiting")) events.emit("waiting", { ...this.wanted.about, ownerId: this.toldId });
   }
 
   protected override tellEnd(error: unknown): void {
-    const { env, toldId, kind } = this;
+    const { env, toldId, wanted: kind } = this;
     env.events.tellEnd({ ...kind.about, ownerId: toldId }, this, env.clock.mono() - this.begun, error);
   }
 
@@ -170,14 +170,14 @@ export class Call extends Claim implements OwnCall {
     const { owner, frame } = this;
     const into = this.#into;
     this.#into = undefined;
-    if (into && !taken) into.uncount(this.kind.side);
+    if (into && !taken) into.uncount(this.wanted.side);
     if (!taken && frame) owner?.endRun(this.lockKey, frame);
     owner?.over(this);
   }
 
   /** Tells of its hold, which it got after so many milliseconds. */
   protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
-    const { env, kind } = this;
+    const { env, wanted: kind } = this;
     env.events.tellGrant(kind.about, hold, waited, isNested);
     follow(env, kind.about, hold);
   }
@@ -198,13 +198,13 @@ export class Call extends Claim implements OwnCall {
    * of a run that the call was made in
    */
   #mayGoOn(grant: Grant | undefined): boolean {
-    if (this.kind.side === "write" && grant && grant.writes === 0) {
+    if (this.wanted.side === "write" && grant && grant.writes === 0) {
       const isBlocked = ({ frame }: HoldRecord) => !frame || encloses(frame, this.#asked.caller);
       if (grant.holds.some(isBlocked)) throw new LockUpgradeError(this.lockName);
       return false;
     }
     if (!this.frame || !this.owner) return true;
-    return this.owner.turnsOf(this.lockKey).admits(this.frame, this.isShared);
+    return this.owner.turnsOf(this.lockKey).admits(this);
   }
 
   #awaitTurn(): void {
@@ -240,7 +240,7 @@ export class Call extends Claim implements OwnCall {
   }
 
   #granted(token: bigint | undefined, now: Instant): void {
-    const { owner, kind } = this;
+    const { owner, wanted: kind } = this;
     // Another call of the owner was granted first.
     if (owner && this.#ownGrant) {
       this.rest();
@@ -275,9 +275,9 @@ export class Call extends Claim implements OwnCall {
     this.tries();
     this.#into = grant;
     this.#term = grant.term;
-    grant.count(this.kind.side);
+    grant.count(this.wanted.side);
     // From now on siblings wait: nothing but the answer is between the run and its turn.
-    if (this.frame) this.owner?.turnsOf(this.lockKey).begin(this.frame, this.isShared);
+    if (this.frame) this.owner?.turnsOf(this.lockKey).begin(this);
     this.env.runner.begin(this, this.within);
   }
 
@@ -286,7 +286,7 @@ export class Call extends Claim implements OwnCall {
     if (grant.isHeld && !grant.has(found)) grant.gone(found);
     grant.raise(this.sentAt, this.lease, this.#term);
     if (grant.isHeld) return this.#accept(grant, now);
-    grant.uncount(this.kind.side);
+    grant.uncount(this.wanted.side);
     this.rest();
     if (this.frame) this.owner?.endRun(this.lockKey, this.frame);
     this.step();
@@ -294,14 +294,14 @@ export class Call extends Claim implements OwnCall {
 
   /** It has a hold, which is known everywhere before the call resolves. */
   #accept(grant: Grant, now: Instant): void {
-    const { env, owner, kind } = this;
+    const { env, owner, wanted: kind } = this;
     const { origin, lease, frame, callSite } = this.#asked;
     const isRenewed = lease === undefined;
     const isNested = grant.holds.length > 0;
     const hold = grant.hold(kind.side, origin, isRenewed, frame, now);
     if (callSite) hold.callSite = callSite;
     if (owner) {
-      if (frame) owner.turnsOf(this.lockKey).begin(frame, this.isShared);
+      if (frame) owner.turnsOf(this.lockKey).begin(this);
       owner.settle(this);
       if (isNested) owner.recheck(this.lockKey);
       else owner.granted(grant);

@@ -3,9 +3,9 @@
  * long as the server may have something of it, or may yet get it (a grant whose answer was lost, a ticket), the id has to be
  * ended when the call does not want it any more.
  */
-import type { LockEvent } from "../base/events.js";
-import type { Kind, Side, Taken, Traits, Try } from "../kinds/kind.js";
+import type { Kind, Taken, Try } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
+import type { Listener } from "../pubsub/router.js";
 import { type Limits, Waiter } from "../waiting/waiter.js";
 import { endInBackground } from "./end.js";
 import { Grant } from "./grant.js";
@@ -19,8 +19,7 @@ export interface ClaimOptions extends Limits {
   readonly lease: number | undefined;
 }
 
-export abstract class Claim extends Waiter<HoldRecord<Grant>> {
-  readonly kind: Kind;
+export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
   readonly owner: OwnerRecord | undefined;
   readonly lease: number;
   /** What its id was granted. */
@@ -37,54 +36,21 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
   #coWaiters: readonly string[] = NOBODY;
 
   constructor(kind: Kind, options: ClaimOptions) {
-    super(kind.env, options);
-    this.kind = kind;
+    super(kind, options);
     this.owner = options.owner;
     this.lease = options.lease ?? kind.env.settings.watchdogTimeout;
   }
 
-  get lockName(): string {
-    return this.kind.lockName;
-  }
-
   get lockKey(): string {
-    return this.kind.lockKey;
+    return this.wanted.lockKey;
   }
 
-  get key(): string {
-    return this.kind.key;
-  }
-
-  get siteName(): string {
-    return this.kind.siteName;
-  }
-
-  get about(): LockEvent {
-    return this.kind.about;
-  }
-
-  override get wants(): readonly Kind[] {
-    return [this.kind];
-  }
-
-  get traits(): Traits {
-    return this.kind.traits;
-  }
-
-  get isShared(): boolean {
-    return this.kind.traits.shared === true;
-  }
-
-  get channel(): string {
-    return this.kind.wakesOn(this.ownId);
+  override listen(listener: Listener): () => void {
+    return this.env.router.subscribe(this.wanted.wakesOn(this.ownId), listener);
   }
 
   override get wireId(): string | undefined {
     return this.#number === undefined ? undefined : this.env.wireId(this.#number);
-  }
-
-  get side(): Side {
-    return this.kind.side;
   }
 
   /** Its wire id, minted if it has none. */
@@ -101,7 +67,7 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
   }
 
   override advertise(): string | undefined {
-    if (!this.traits.advertised) return undefined;
+    if (!this.wanted.traits.advertised) return undefined;
     this.#isUnsure = true;
     this.toldAt = this.env.clock.mono();
     return this.ownId;
@@ -131,22 +97,22 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
   }
 
   protected override isGrant(reply: unknown): boolean {
-    return this.kind.readTaken(reply, { coWaiters: NOBODY }).is === "granted";
+    return this.wanted.readTaken(reply, { coWaiters: NOBODY }).is === "granted";
   }
 
   /** What the server says to its try. */
   protected readTaken(reply: unknown): Taken {
     // The connection was lost meanwhile, so the server may run the command a second time.
     this.#isUnsure ||= this.env.runner.connectionEpoch !== this.#epoch;
-    const taken = this.kind.readTaken(reply, { coWaiters: this.#coWaiters });
-    const { serverQueued, advertised } = this.traits;
+    const taken = this.wanted.readTaken(reply, { coWaiters: this.#coWaiters });
+    const { serverQueued, advertised } = this.wanted.traits;
     if (taken.is === "refused" && this.wait > 0 && (serverQueued || advertised)) this.#isUnsure = true;
     return taken;
   }
 
   /** The grant of its id. */
   protected granted(token: bigint | undefined): Grant {
-    const grant = new Grant(this.kind, this.#number as number, this.owner, token);
+    const grant = new Grant(this.wanted, this.#number as number, this.owner, token);
     this.#grant = grant;
     grant.raise(this.sentAt, this.lease, 0);
     return grant;
@@ -165,9 +131,9 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
     this.#isUnsure = false;
     this.#number = undefined;
     const { replicas } = this.env;
-    replicas?.end(wireId, () => void endInBackground(this.kind, wireId, this.owner));
+    replicas?.end(wireId, () => void endInBackground(this.wanted, wireId, this.owner));
     this.#ending = replicas ? undefined : wireId;
-    return endInBackground(this.kind, wireId, this.owner).then(() => {
+    return endInBackground(this.wanted, wireId, this.owner).then(() => {
       if (this.#ending === wireId) this.#ending = undefined;
     });
   }
@@ -188,13 +154,13 @@ export abstract class Claim extends Waiter<HoldRecord<Grant>> {
     // To a grant that lives, or whose END is on its way, it is no news; nor to an id whose END is behind the try.
     if (wireId === this.#ending) return;
     if (this.#grant?.wireId === wireId && this.#grant.state !== "over") return;
-    void endInBackground(this.kind, wireId, this.owner);
+    void endInBackground(this.wanted, wireId, this.owner);
   }
 
   /** The first in line keeps the tickets of all others alive. */
   #tickets(): readonly string[] {
     const { site } = this;
-    if (!this.traits.serverQueued || site?.first !== this) return NOBODY;
+    if (!this.wanted.traits.serverQueued || site?.first !== this) return NOBODY;
     return site.waiters().flatMap((waiter) => (waiter === this ? [] : (waiter.wireId ?? [])));
   }
 }

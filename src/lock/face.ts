@@ -4,8 +4,8 @@ import { CallSite } from "../base/call-site.js";
 import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
+import type { Side } from "../base/traits.js";
 import type { Env } from "../env.js";
-import type { Side } from "../kinds/kind.js";
 import {
   ambientOwner,
   currentFrame,
@@ -16,7 +16,7 @@ import {
   scopeOwner,
   treeOwner,
 } from "../owner/context.js";
-import { type OwnCall, OwnerRecord } from "../owner/record.js";
+import { OwnerRecord } from "../owner/record.js";
 import type { Hold } from "./hold.js";
 import type { HoldRecord, Origin } from "./hold-record.js";
 import {
@@ -138,7 +138,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const owner = namedOwner(options, "unlock") ?? (this.#followsContext ? scopeOwner() : undefined);
     const open = owner?.innermost((hold): hold is HoldRecord => this.isOn(hold as HoldRecord));
     if (open) return open.release();
-    if (owner?.isAsking((call) => this.isOn(call as OwnCall & { readonly side: Side }))) {
+    if (owner?.isAsking((call) => this.isOn(call.wanted))) {
       throw new LockNotOwnerError(
         this.name,
         `lock "${this.name}": a lock() or tryLock() of this owner is still under way; await it before unlock()`,

@@ -4,7 +4,7 @@ import type { CallSite } from "../base/call-site.js";
 import { tellCaller } from "../base/caller.js";
 import { type Clock, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
-import type { Side } from "../kinds/kind.js";
+import type { Side } from "../base/traits.js";
 import { type Frame, outside } from "../owner/context.js";
 import type { OpenHold, OwnerRecord } from "../owner/record.js";
 

@@ -1,7 +1,8 @@
 /** One lock: each of its calls is one {@link Call}. The kind knows how each step looks on the wire. */
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
-import type { Kind, Side } from "../kinds/kind.js";
+import type { Side } from "../base/traits.js";
+import type { Kind } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
 import { Call } from "./call.js";
 import { type Asked, LockFace } from "./face.js";

@@ -2,6 +2,7 @@
  * What one owner has: a grant of each lock that it holds, its calls under way, the holds that `lock.unlock()` gives back, and
  * whose run's turn it is. It knows neither commands nor scripts.
  */
+import type { Side, Traits } from "../base/traits.js";
 import type { Frame } from "./context.js";
 import { Turns } from "./turns.js";
 
@@ -11,17 +12,23 @@ export interface OwnGrant {
   readonly wireId: string;
 }
 
-/** A call under way, as its owner sees it. */
-export interface OwnCall {
+/** A lock on one side, or a group of locks, as owners see it. */
+export interface OwnLock {
   readonly lockKey: string;
-  /** Of a call for a group: the keys of its members, at which it takes turns. */
+  /** Of a group: the keys of its members, at which its calls take turns. */
   readonly memberKeys?: readonly string[];
-  /** Of the try that is on its way, or was refused. */
-  readonly wireId: string | undefined;
+  readonly side: Side;
   /** Calls of one site get the lock in order, so it is enough to resume one of them at a time. */
   readonly siteName: string;
+  readonly traits: Traits;
+}
+
+/** A call under way, as its owner sees it. */
+export interface OwnCall {
+  readonly wanted: OwnLock;
+  /** Of the try that is on its way, or was refused. */
+  readonly wireId: string | undefined;
   readonly frame: Frame | undefined;
-  readonly isShared: boolean;
   /** It stands aside until its owner has a turn or an answer for it. */
   readonly isAside: boolean;
   /** It waits in line. */
@@ -32,8 +39,13 @@ export interface OwnCall {
   step(): void;
 }
 
+/** The keys at which a call takes turns. */
+function keysOf({ wanted: { lockKey, memberKeys } }: OwnCall): readonly string[] {
+  return memberKeys ?? [lockKey];
+}
+
 /** Whether a call wants the lock of this key, or a group with that as a member. */
-function wants({ lockKey, memberKeys }: OwnCall, key: string): boolean {
+function wants({ wanted: { lockKey, memberKeys } }: OwnCall, key: string): boolean {
   return lockKey === key || memberKeys?.includes(key) === true;
 }
 
@@ -90,8 +102,7 @@ export class OwnerRecord {
   /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
   recheck(lockKey: string): void {
     for (const call of [...(this.#calls ?? [])]) {
-      if (!wants(call, lockKey) || !call.isAside || !call.frame) continue;
-      if (!this.turnsOf(lockKey).admits(call.frame, call.isShared)) call.step();
+      if (wants(call, lockKey) && call.isAside && !this.turnsOf(lockKey).admits(call)) call.step();
     }
   }
 
@@ -110,12 +121,12 @@ export class OwnerRecord {
     if (!this.#calls?.delete(call)) return;
     this.settle(call);
     // Who was refused by the call's wire id, or waits for a turn that it had been promised, looks again.
-    for (const key of call.memberKeys ?? [call.lockKey]) this.resume(key);
+    for (const key of keysOf(call)) this.resume(key);
   }
 
   /** The call has got the lock, gives up, or waits anew: the next may have its turn. */
   settle(call: OwnCall): void {
-    for (const key of call.memberKeys ?? [call.lockKey]) {
+    for (const key of keysOf(call)) {
       const turns = this.#turns?.get(key);
       turns?.settle(call);
       if (turns?.isIdle) this.#turns?.delete(key);
@@ -127,10 +138,10 @@ export class OwnerRecord {
    * here or back. (One owner may have locks of several clients: to each other these are strangers.)
    */
   isOwn(wireId: string, asking: OwnCall): boolean {
-    const { lockKey } = asking;
+    const { lockKey } = asking.wanted;
     if (this.#ending?.get(wireId) === lockKey || this.#grants?.get(lockKey)?.wireId === wireId) return true;
     for (const call of this.#calls ?? []) {
-      if (call === asking || call.lockKey !== lockKey || call.wireId !== wireId) continue;
+      if (call === asking || call.wanted.lockKey !== lockKey || call.wireId !== wireId) continue;
       // A copy of its try was granted after the try was refused: it has to ask once more.
       call.remind();
       return true;

@@ -2,6 +2,8 @@
 import { encloses, type Frame } from "./context.js";
 import type { OwnCall } from "./record.js";
 
+type Asking = Pick<OwnCall, "frame" | "wanted">;
+
 export class Turns {
   /** The runs that have the turn, and whether each shares it. */
   readonly #active = new Map<Frame, boolean>();
@@ -16,26 +18,27 @@ export class Turns {
    * True if every active run encloses this one, is this one (on the other side of the lock), or shares the turn with it. A call
    * that is no run is always admitted.
    */
-  admits(frame: Frame | undefined, isShared: boolean): boolean {
+  admits({ frame, wanted: { traits } }: Asking): boolean {
     if (!frame) return true;
     for (const [other, otherIsShared] of this.#active) {
-      if (!(isShared && otherIsShared) && !encloses(other, frame)) return false;
+      if (!(traits.shared && otherIsShared) && !encloses(other, frame)) return false;
     }
     return true;
   }
 
   /** Whether a call that stands aside may look again; of calls that get the lock in order, one at a time. */
   offers(call: OwnCall): boolean {
-    if (!this.admits(call.frame, call.isShared)) return false;
-    if (!call.frame || call.isShared) return true;
-    if (this.#next && this.#next !== call && this.#next.siteName === call.siteName) return false;
+    const { frame, wanted } = call;
+    if (!this.admits(call)) return false;
+    if (!frame || wanted.traits.shared) return true;
+    if (this.#next && this.#next !== call && this.#next.wanted.siteName === wanted.siteName) return false;
     this.#next = call;
     return true;
   }
 
   /** The run has the lock. */
-  begin(frame: Frame, isShared: boolean): void {
-    this.#active.set(frame, isShared && this.#active.get(frame) !== false);
+  begin({ frame, wanted: { traits } }: Asking): void {
+    if (frame) this.#active.set(frame, traits.shared === true && this.#active.get(frame) !== false);
   }
 
   /** True if the run had the turn. */

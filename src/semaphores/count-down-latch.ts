@@ -11,7 +11,6 @@ const NEW_COUNT = "1";
 /** Wants the opening, which all waiters get. */
 class Opening implements Want<true> {
   readonly permits = 1;
-  readonly isShared = true;
   readonly id = "";
   readonly #number: SharedNumber;
 
@@ -45,7 +44,7 @@ export class CountDownLatch {
   /** Made by `LockClient.getCountDownLatch`. @internal */
   constructor(number: SharedNumber) {
     checkNumber(number, "getCountDownLatch");
-    this.name = number.name;
+    this.name = number.lockName;
     this.#number = number;
   }
 

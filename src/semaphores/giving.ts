@@ -13,7 +13,7 @@ export async function trySetPermits(number: SharedNumber, permits: number): Prom
 /** Makes more permits. */
 export async function addPermits(number: SharedNumber, permits: number): Promise<void> {
   const count = checkInteger(permits, "permits", 1);
-  number.env.assertOpen(number.name);
+  number.env.assertOpen(number.lockName);
   // Redisson's message for new permits with a lease is how many are new; for all others it is how many are free.
   await add(number, count, number.kind === "permits" ? String(count) : "");
 }

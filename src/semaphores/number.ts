@@ -10,13 +10,15 @@
 
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
-import type { LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { callTombstone } from "../base/names.js";
+import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall, Call, Reader } from "../redis/call.js";
 import { counterState, counterTrySet } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { Wanted } from "../waiting/wanted.js";
 import type { ServerClock } from "./server-clock.js";
 
 /** Milliseconds for which a call may be sent again after its first execution. */
@@ -28,6 +30,10 @@ export const MARKER_TTL = 60_000;
 const LONGEST_WORK = 40_000;
 /** The reply of a script that was run too late. */
 const TOO_LATE = -1;
+
+const COUNTED: Traits = {};
+/** Its opening takes nothing from those who wait for it. */
+const LATCH: Traits = { shared: true };
 
 /** A script with its keys and arguments. */
 export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
@@ -44,29 +50,43 @@ export type OnWork = (work: Promise<number>) => void;
 export interface NumberParts {
   readonly env: Env;
   readonly kind: LockKind;
-  /** The name as users know it. */
-  readonly name: string;
+  /** As users know it. */
+  readonly lockName: string;
   readonly key: string;
   readonly serverClock: ServerClock;
   /** Gives the channel where changes are announced. */
   readonly channelOf: (key: string, clustered: boolean) => string;
 }
 
-export class SharedNumber {
+export class SharedNumber implements Wanted {
   readonly env: Env;
   readonly kind: LockKind;
-  readonly name: string;
+  readonly lockName: string;
   readonly key: string;
   readonly channel: string;
+  readonly traits: Traits;
   readonly #serverClock: ServerClock;
 
-  constructor({ env, kind, name, key, serverClock, channelOf }: NumberParts) {
+  constructor({ env, kind, lockName, key, serverClock, channelOf }: NumberParts) {
     this.env = env;
     this.kind = kind;
-    this.name = name;
+    this.lockName = lockName;
     this.key = key;
     this.#serverClock = serverClock;
     this.channel = channelOf(key, env.runner.isCluster);
+    this.traits = kind === "latch" ? LATCH : COUNTED;
+  }
+
+  get siteName(): string {
+    return `${this.kind}/${this.key}`;
+  }
+
+  get about(): LockEvent {
+    return { lockName: this.lockName, kind: this.kind };
+  }
+
+  get parts(): readonly SharedNumber[] {
+    return [this];
   }
 
   /** The command that announces; known once the runner is prepared. */
@@ -104,7 +124,7 @@ export class SharedNumber {
 
   /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */
   assertNotEnded(): void {
-    if (this.env.ended) this.env.assertOpen(this.name);
+    if (this.env.ended) this.env.assertOpen(this.lockName);
   }
 
   /**
@@ -131,7 +151,7 @@ export class SharedNumber {
         );
         if (word !== TOO_LATE) return word;
         // Otherwise the client did not know the server's clock. This answer told it, so the next try can be run.
-        if (left() < 0) throw runner.unavailable(this.name);
+        if (left() < 0) throw runner.unavailable(this.lockName);
       }
     };
     return this.goOn(begin, onWork);
@@ -142,19 +162,19 @@ export class SharedNumber {
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   async goOn(begin: (onSilence: () => void) => Promise<number>, onWork?: OnWork): Promise<number> {
-    const { env, name } = this;
+    const { env, lockName } = this;
     const { runner } = env;
     this.assertNotEnded();
     const answered = new Promise<number>((resolve, reject) => {
       let silent = false;
       const onSilence = () => {
         silent = true;
-        reject(runner.unavailable(name));
+        reject(runner.unavailable(lockName));
       };
       const cancel = runner.prepared ? noop : env.clock.after(runner.commandTimeout, onSilence);
       const work = runner.prepared
         ? begin(onSilence)
-        : runner.prepare(name, LONGEST_WORK).then(() => begin(onSilence));
+        : runner.prepare(lockName, LONGEST_WORK).then(() => begin(onSilence));
       env.settle(work);
       onWork?.(work);
       work.finally(cancel).then(resolve, (error: unknown) => {
@@ -173,7 +193,7 @@ export class SharedNumber {
   };
 
   #call<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Call<K, A> {
-    return { lockName: this.name, ...step };
+    return { lockName: this.lockName, ...step };
   }
 
   /** Sends a step that reads, or that is as good as once when it is sent again. */
@@ -181,9 +201,9 @@ export class SharedNumber {
     make: () => Step<K, A>,
     read: Reader<T>,
   ): Promise<T> {
-    const { env, name } = this;
-    env.assertOpen(name);
-    if (!env.runner.prepared) await env.runner.prepare(name, env.runner.commandTimeout).catch(tellCaller);
+    const { env, lockName } = this;
+    env.assertOpen(lockName);
+    if (!env.runner.prepared) await env.runner.prepare(lockName, env.runner.commandTimeout).catch(tellCaller);
     return env.runner.call(this.#call(make()), read).catch(tellCaller);
   }
 
@@ -194,7 +214,7 @@ export class SharedNumber {
 
   /** Sets the number, unless there is one, and tells waiters. Resolves with whether this call set it. */
   async trySet(count: number, message: string): Promise<boolean> {
-    this.env.assertOpen(this.name);
+    this.env.assertOpen(this.lockName);
     const marker = this.marker();
     const set = await this.give((latest) => ({
       script: counterTrySet,
@@ -205,7 +225,7 @@ export class SharedNumber {
   }
 
   emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {
-    this.env.events.emit(event, { lockName: this.name, kind: this.kind, ...more } as LockEvents[E]);
+    this.env.events.emit(event, { ...this.about, ...more } as LockEvents[E]);
   }
 }
 

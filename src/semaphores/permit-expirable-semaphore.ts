@@ -48,7 +48,7 @@ export class PermitExpirableSemaphore {
   /** Made by `LockClient.getPermitExpirableSemaphore`. @internal */
   constructor(number: SharedNumber, kept: KeptPermits) {
     checkNumber(number, "getPermitExpirableSemaphore");
-    this.name = number.name;
+    this.name = number.lockName;
     this.#number = number;
     this.#kept = kept;
   }

@@ -56,7 +56,7 @@ export class TakePermit implements Want<Permit> {
     if (word !== 1) return { granted: false, ttl: next };
     const sent = this.#sent as Instant;
     if (untilDeadline(this.#lease, settings.drift, elapsedSince(clock, sent)) === 0) {
-      throw new LockLostError(this.#number.name, "expired", clock.wall());
+      throw new LockLostError(this.#number.lockName, "expired", clock.wall());
     }
     return { granted: true, value: { id: this.id, sent }, remaining: free };
   }

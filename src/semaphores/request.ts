@@ -2,9 +2,7 @@
 import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { ClientClosedError } from "../base/errors.js";
-import type { LockEvent } from "../base/events.js";
 import { noop, quietly } from "../base/work.js";
-import type { Traits } from "../kinds/kind.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { type Limits, Waiter } from "../waiting/waiter.js";
 import type { AnyStep, SharedNumber } from "./number.js";
@@ -20,8 +18,6 @@ export type Attempt<G> =
 /** What a call wants. */
 export interface Want<G> {
   readonly permits: number;
-  /** A grant to one call takes nothing from the others. */
-  readonly isShared?: boolean;
   /** No event tells that the call was not granted. */
   readonly isUntold?: boolean;
   /** What is given back by: all tries of a call are the same call to the server. */
@@ -46,8 +42,8 @@ export async function waitFor<G>(
   signal: AbortSignal | undefined,
   accept: (granted: G) => void = noop,
 ): Promise<G | undefined> {
-  const { env, name, kind } = number;
-  env.assertOpen(name);
+  const { env, lockName, kind } = number;
+  env.assertOpen(lockName);
   if (signal?.aborted) throw signal.reason;
   const acquire = async () => {
     const begun = env.clock.mono();
@@ -55,57 +51,28 @@ export async function waitFor<G>(
     if (granted === undefined) return undefined;
     if (env.closed) {
       if (want.undo) env.settle(want.undo());
-      const error = new ClientClosedError(name);
+      const error = new ClientClosedError(lockName);
       const waited = env.clock.mono() - begun;
-      if (!want.isUntold) env.events.tellEnd({ lockName: name, kind }, { wait, signal }, waited, error);
+      if (!want.isUntold) env.events.tellEnd(number.about, { wait, signal }, waited, error);
       throw error;
     }
     accept(granted);
     return granted;
   };
   const call = isHeard(callChannel)
-    ? traceCall({ clientId: env.clientId, lockName: name, kind }, { wait, signal }, acquire)
+    ? traceCall({ clientId: env.clientId, lockName, kind }, { wait, signal }, acquire)
     : acquire();
   return call.catch(tellCaller);
 }
 
-const COUNTED: Traits = {};
-const SHARED: Traits = { shared: true };
-
-export class Request<G> extends Waiter<G> {
-  readonly number: SharedNumber;
+class Request<G> extends Waiter<SharedNumber, G> {
   readonly #want: Want<G>;
   #isUnsure = false;
   #epoch = 0;
 
   constructor(number: SharedNumber, want: Want<G>, limits: Limits) {
-    super(number.env, limits);
-    this.number = number;
+    super(number, limits);
     this.#want = want;
-  }
-
-  get lockName(): string {
-    return this.number.name;
-  }
-
-  get key(): string {
-    return this.number.key;
-  }
-
-  get siteName(): string {
-    return `${this.number.kind}/${this.number.key}`;
-  }
-
-  get about(): LockEvent {
-    return { lockName: this.number.name, kind: this.number.kind };
-  }
-
-  get traits(): Traits {
-    return this.#want.isShared ? SHARED : COUNTED;
-  }
-
-  get channel(): string {
-    return this.number.channel;
   }
 
   override get permits(): number {
@@ -150,13 +117,13 @@ export class Request<G> extends Waiter<G> {
   }
 
   protected override tellWaiting(): void {
-    this.number.emit("waiting", {});
+    this.wanted.emit("waiting", {});
   }
 
   protected override tellEnd(error: unknown): void {
     if (this.#want.isUntold) return;
-    const { env, kind, name } = this.number;
-    env.events.tellEnd({ lockName: name, kind }, this, env.clock.mono() - this.begun, error);
+    const { env } = this;
+    env.events.tellEnd(this.wanted.about, this, env.clock.mono() - this.begun, error);
   }
 
   protected override unsure(): void {

@@ -30,7 +30,7 @@ export class RunningPermits implements Live {
   }
 
   lose(reason: LossReason): void {
-    this.lost = new LockLostError(this.number.name, reason, this.number.env.clock.wall());
+    this.lost = new LockLostError(this.number.lockName, reason, this.number.env.clock.wall());
     this.number.emit("lost", { reason, held: this.held });
     void this.#ended(add(this.number, this.#count, ""));
   }

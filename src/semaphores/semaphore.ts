@@ -45,7 +45,7 @@ export class Semaphore {
   /** Made by `LockClient.getSemaphore`. @internal */
   constructor(number: SharedNumber, live: LiveSet<Live>) {
     checkNumber(number, "getSemaphore");
-    this.name = number.name;
+    this.name = number.lockName;
     this.#number = number;
     this.#live = live;
   }

@@ -76,7 +76,7 @@ export class Site implements Timed {
     waiter.hasWaited = true;
     waiter.announce();
     if (waiter.state === "over") return;
-    if (waiter.traits.serverQueued || this.first === waiter) waiter.tryNow();
+    if (waiter.wanted.traits.serverQueued || this.first === waiter) waiter.tryNow();
     else waiter.state = "queued";
   }
 
@@ -170,7 +170,7 @@ export class Site implements Timed {
     }
     if (!wasFirst) return;
     if (first.state === "queued") first.state = "asleep";
-    if (taken && first.traits.shared) this.hintAll();
+    if (taken && first.wanted.traits.shared) this.hintAll();
     else if (this.#isUntold(first) || (!taken && (owes || first.permits < waiter.permits))) this.hint();
     else if (taken) this.sleep(this.#sites.env.settings.pollCap);
     else if (!this.#cancelSleep) this.hint();
@@ -185,7 +185,7 @@ export class Site implements Timed {
   }
 
   /** Whether the server has to be told of the first waiter: readers let it go first. */
-  #isUntold({ traits, toldAt }: Waiter): boolean {
+  #isUntold({ wanted: { traits }, toldAt }: Waiter): boolean {
     const { clock, env } = this.#sites;
     return traits.advertised === true && clock.mono() - toldAt > env.settings.pollCap;
   }
@@ -217,7 +217,7 @@ export class Site implements Timed {
         each.end(new UnsupportedServerError(each.lockName, `the server forbids the channel: ${reason}`));
       }
     };
-    if (waiter.traits.serverQueued) {
+    if (waiter.wanted.traits.serverQueued) {
       place.unsubscribe ??= waiter.listen({
         hint: () => this.#wake(place),
         refused: (error) => forbid([waiter], error),

@@ -22,15 +22,14 @@
 import { onAbort } from "../base/abort-hub.js";
 import { instant } from "../base/clock.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
-import type { LockEvent } from "../base/events.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
-import type { Kind, Traits } from "../kinds/kind.js";
 import type { Successor } from "../lock/end.js";
 import type { Listener } from "../pubsub/router.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { Command } from "../redis/command.js";
 import type { Place, Site } from "./site.js";
+import type { Wanted } from "./wanted.js";
 
 export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";
 
@@ -48,7 +47,8 @@ export interface Limits {
   readonly begun: number;
 }
 
-export abstract class Waiter<G = unknown> extends Command {
+export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Command {
+  readonly wanted: W;
   readonly env: Env;
   readonly wait: number;
   readonly begun: number;
@@ -72,25 +72,21 @@ export abstract class Waiter<G = unknown> extends Command {
   #reject: ((reason: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
 
-  constructor(env: Env, { wait, signal, begun }: Limits) {
-    super(env.runner);
-    this.env = env;
+  constructor(wanted: W, { wait, signal, begun }: Limits) {
+    super(wanted.env.runner);
+    this.wanted = wanted;
+    this.env = wanted.env;
     this.wait = wait;
     this.signal = signal;
     this.begun = begun;
   }
 
-  abstract readonly siteName: string;
-  abstract readonly traits: Traits;
-  /** The key that says which server answers its tries. */
-  abstract readonly key: string;
+  override get lockName(): string {
+    return this.wanted.lockName;
+  }
 
-  /** What events say of what it wants. */
-  abstract get about(): LockEvent;
-
-  /** The locks that it wants, of this client. */
-  get wants(): readonly Kind[] {
-    return [];
+  get siteName(): string {
+    return this.wanted.siteName;
   }
 
   /** The id under which events tell of it. */
@@ -103,12 +99,9 @@ export abstract class Waiter<G = unknown> extends Command {
     // Permits have no owner.
   }
 
-  /** Where it is woken. */
-  abstract get channel(): string;
-
   /** Listens for what wakes it. */
   listen(listener: Listener): () => void {
-    return this.env.router.subscribe(this.channel, listener);
+    return this.env.router.subscribe(this.wanted.channel, listener);
   }
 
   /** The server may have granted its tries something, or may yet do so. */
@@ -218,7 +211,7 @@ export abstract class Waiter<G = unknown> extends Command {
       else this.answered(reply, instant(this.env.clock));
     };
     const failed = (error: unknown) => isStale() || this.#failedAtReplicas(error);
-    replicas.call(this.key, call, (reply) => reply, isGrant, id).then(answered, failed);
+    replicas.call(this.wanted.key, call, (reply) => reply, isGrant, id).then(answered, failed);
   }
 
   /** Nothing of it is on its way. */
@@ -250,7 +243,7 @@ export abstract class Waiter<G = unknown> extends Command {
     this.unanswered = isLockError(error, "UNAVAILABLE");
     if (!this.hasWaited || this.wait === 0 || !this.unanswered) return this.end(error);
     // The lock may have been released meanwhile, and the message missed: the late answer makes it try.
-    const health = this.env.runner.servers.healthOf(this.key);
+    const health = this.env.runner.servers.healthOf(this.wanted.key);
     this.stopLater(health.onAnswer(() => this.site?.hint()));
     this.env.sites.of(this).refused(this, this.env.settings.pollCap);
   }

@@ -104,14 +104,14 @@ row.real(
   async ({ client, lock, pass }) => {
     const told: (number | undefined)[] = [];
     client.on("lost", ({ held, kind }) => kind !== "multi" && told.push(held));
-    const hold = await lock.lock({ lease: 300 });
+    const hold = await lock.lock({ lease: 1_000 });
     // The event loop of a real process stands still until long after.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
-    await pass(700);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+    await pass(1_500);
     const { since } = (await failure(hold.unlock())) as LockLostError;
     for (const held of [since - hold.acquiredAt, ...told]) {
-      expect(held).toBeGreaterThan(200);
-      expect(held).toBeLessThanOrEqual(300);
+      expect(held).toBeGreaterThan(100);
+      expect(held).toBeLessThanOrEqual(1_000);
     }
     expect(told.length).toBeGreaterThan(0);
   },
@@ -222,8 +222,8 @@ row.real(
   { kinds: SINGLE },
   async ({ client, lock, rival, pass, eventually }) => {
     await client.scope(async () => {
-      const first = await lock.lock({ lease: 300 });
-      await pass(350);
+      const first = await lock.lock({ lease: 1_000 });
+      await pass(1_050);
       await eventually(() => first.signal.aborted);
       const theirs = await rival.lock();
       expect(await lock.tryLock()).toBeNull();

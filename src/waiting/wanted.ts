@@ -1,0 +1,27 @@
+/** What a call can want and wait for: one side of a lock, the members of a group, permits, the opening of a latch. */
+import type { LockEvent, LockKind } from "../base/events.js";
+import type { Side, Traits } from "../base/traits.js";
+import type { Env } from "../env.js";
+
+/** What has one key in Redis. */
+export interface Part {
+  readonly env: Env;
+  readonly kind: LockKind;
+  readonly key: string;
+  /** Of a lock. */
+  readonly side?: Side;
+}
+
+export interface Wanted extends Part {
+  /** As users know it. */
+  readonly lockName: string;
+  /** Calls that want the same wait at one site. */
+  readonly siteName: string;
+  /** Where releases are announced. */
+  readonly channel: string;
+  readonly traits: Traits;
+  /** What every event says of it. */
+  readonly about: LockEvent;
+  /** More than one of a group. */
+  readonly parts: readonly Part[];
+}
