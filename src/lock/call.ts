@@ -28,7 +28,7 @@ import { trace } from "../base/trace.js";
 import type { Kind, Passed, Taken } from "../kinds/kind.js";
 import { encloses, type Frame, ownersAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/record.js";
-import type { AnyScriptCall } from "../redis/call.js";
+import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
 import { Claim, type ClaimOptions } from "./claim.js";
 import type { Successor } from "./end.js";
 import { follow } from "./follow.js";
@@ -124,10 +124,10 @@ export class Call extends Claim implements OwnCall {
     };
   }
 
-  protected override request(): AnyScriptCall {
+  protected override request(): AnyScriptCall | PlainCommand {
     const into = this.#into;
     if (into) return this.wanted.keep(into.wireId, into, this.lease);
-    return this.wanted.take(this.try);
+    return this.try(this.wanted.take(this.attempt));
   }
 
   /** An answer is for the wire id that was asked for. */

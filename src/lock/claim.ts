@@ -84,8 +84,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
     this.#epoch = this.env.runner.connectionEpoch;
   }
 
-  /** The try that is sent. */
-  protected get try(): Try {
+  protected get attempt(): Try {
     return { wireId: this.ownId, lease: this.lease, waits: this.wait > 0, coWaiters: this.#coWaiters };
   }
 
@@ -93,7 +92,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
   protected claim(): void {
     this.tries();
     this.#coWaiters = this.#tickets();
-    this.sendTry(this.ownId);
+    this.sendTry();
   }
 
   protected override isGrant(reply: unknown): boolean {
@@ -131,7 +130,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
     this.#isUnsure = false;
     this.#number = undefined;
     const { replicas } = this.env;
-    replicas?.end(wireId, () => void endInBackground(this.wanted, wireId, this.owner));
+    // Over another connection the END can be before the try.
     this.#ending = replicas ? undefined : wireId;
     return endInBackground(this.wanted, wireId, this.owner).then(() => {
       if (this.#ending === wireId) this.#ending = undefined;

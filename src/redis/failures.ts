@@ -113,6 +113,7 @@ export function finalError(
   vital: boolean,
   forbidden: readonly string[] = [],
 ): LockError | undefined {
+  if (isLockError(error)) return error;
   if (!isReply(error)) return undefined;
   const cause = scrubbed(error);
   const { message } = cause;

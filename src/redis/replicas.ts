@@ -5,9 +5,8 @@
  */
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
-import { quietly } from "../base/work.js";
 import type { EvalArguments } from "../scripts/script.js";
-import type { AnyScriptCall, Reader } from "./call.js";
+import type { AnyScriptCall, PlainCommand } from "./call.js";
 import type { CommandRunner } from "./command-runner.js";
 import { type Connection, isCluster, lookForMasters, masterAddress, nodeAt, reset } from "./connection.js";
 import { isMoved } from "./failures.js";
@@ -22,28 +21,19 @@ export interface ReplicasOptions {
   readonly legacyServer: boolean;
 }
 
-/** The request of one call, however often its script is sent. */
-interface Request {
-  readonly script: EvalArguments;
-  /** Names the call, if {@link Replicas.end} may end it. */
-  readonly id: string | undefined;
-  /** Parts that are open: the call itself, and its commands without an answer. */
-  open: number;
-  /** Set once the call is over: gives back a grant that comes all the same. */
-  undo: (() => void) | undefined;
-}
-
 /** A grant that waits for its turn to be sent. */
 interface Grant {
-  readonly request: Request;
+  readonly script: EvalArguments;
+  readonly isWanted: () => boolean;
   readonly resolve: (answer: Acknowledged) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Whether the call still wants the grant; if not, the grant is rejected. */
-function isWanted({ request, reject }: Grant): boolean {
-  if (request.undo) reject(new Error("its call is over"));
-  return !request.undo;
+function isWanted(grant: Grant): boolean {
+  const wanted = grant.isWanted();
+  if (!wanted) grant.reject(new Error("its call is over"));
+  return wanted;
 }
 
 export class Replicas {
@@ -51,8 +41,6 @@ export class Replicas {
   readonly #sender: Sender;
   /** The grants of the next batch, by server; there while a batch is under way to that server. */
   readonly #next = new Map<string, Grant[]>();
-  /** Open requests, by the ids of their calls. */
-  readonly #requests = new Map<string, Set<Request>>();
 
   constructor(options: ReplicasOptions) {
     const { connection, legacyServer, runner } = options;
@@ -66,66 +54,37 @@ export class Replicas {
     return this.#sender.sent;
   }
 
+  /** Milliseconds that an answer may take longer: for an earlier WAIT, and for its own. */
+  get patience(): number {
+    return 2 * this.#options.timeout;
+  }
+
   /**
-   * Runs a script that grants the lock `key`; `granted` says whether the value read from its reply is a grant.
-   * `id`: the call's, by which {@link end} ends it.
-   * @throws REPLICAS if the lock was granted but too few replicas acknowledged: the caller undoes the grant
+   * The command for a script that grants `key`; it fails with REPLICAS if `isGrant` says so of the reply, but too few replicas
+   * acknowledged: the caller undoes the grant. It is not sent any more once it is not wanted.
    */
-  async call<T>(
+  command(
     key: string,
-    call: AnyScriptCall,
-    read: Reader<T>,
-    granted: (value: T) => boolean,
-    id?: string,
-  ): Promise<T> {
-    const { runner, required, timeout } = this.#options;
-    const { lockName, script, keys, args } = call;
-    const prepared = this.#sender.prepare(script, keys, args);
-    const request: Request = { script: prepared, id, open: 0, undo: undefined };
-    const send = () => {
-      const sent = this.#enqueue(key, request);
-      const handled = sent.then(({ reply }) => {
-        if (request.undo && granted(read(reply))) request.undo();
-      });
-      this.#open(request, handled);
-      return sent;
+    { lockName, script, keys, args }: AnyScriptCall,
+    isGrant: (reply: unknown) => boolean,
+    isWanted: () => boolean,
+  ): PlainCommand {
+    const send = async () => {
+      const prepared = this.#sender.prepare(script, keys, args);
+      const { reply, acknowledged } = await this.#enqueue(key, prepared, isWanted);
+      const { required } = this.#options;
+      if (acknowledged < required && isGrant(reply))
+        throw new ReplicationError(lockName, acknowledged, required);
+      return reply;
     };
-    // The command may have to wait for an earlier WAIT, and then for its own.
-    const within = (call.within ?? runner.commandTimeout) + 2 * timeout;
-    const command = { lockName, keys, send, blocks: true };
-    const answered = runner.send(command, (pair) => pair as Acknowledged, within);
-    this.#open(request, answered);
-    const answer = await answered;
-    const value = read(answer.reply);
-    if (granted(value) && answer.acknowledged < required) {
-      throw new ReplicationError(lockName, answer.acknowledged, required);
-    }
-    return value;
+    return { lockName, keys, send, blocks: true };
   }
 
-  /** The call is over: grants that are not sent yet are dropped, and a grant that comes all the same is undone. */
-  end(id: string, undo: () => void): void {
-    for (const request of this.#requests.get(id) ?? []) request.undo = undo;
-  }
-
-  /** A part of the request is open until `work` has settled. */
-  #open(request: Request, work: Promise<unknown>): void {
-    const { id } = request;
-    if (id === undefined) return void quietly(work);
-    const requests = this.#requests.get(id) ?? new Set();
-    this.#requests.set(id, requests.add(request));
-    request.open++;
-    void quietly(work).then(() => {
-      if (--request.open === 0) requests.delete(request);
-      if (requests.size === 0) this.#requests.delete(id);
-    });
-  }
-
-  #enqueue(key: string, request: Request): Promise<Acknowledged> {
+  #enqueue(key: string, script: EvalArguments, isWanted: () => boolean): Promise<Acknowledged> {
     // A pipeline and its WAIT can go to one server only.
     const server = masterAddress(this.#options.connection, key);
     return new Promise((resolve, reject) => {
-      const grant = { request, resolve, reject };
+      const grant = { script, isWanted, resolve, reject };
       const next = this.#next.get(server);
       if (next) next.push(grant);
       else this.#start(server, [grant]);
@@ -169,7 +128,7 @@ export class Replicas {
     const { required, timeout } = this.#options;
     if (grants.length === 0) return;
     try {
-      const scripts = grants.map(({ request }) => request.script);
+      const scripts = grants.map(({ script }) => script);
       const { replies, acknowledged } = await this.#sender.sendAndWait(scripts, required, timeout);
       for (const [i, { resolve, reject }] of grants.entries()) {
         const [error, reply] = replies[i] as (typeof replies)[number];

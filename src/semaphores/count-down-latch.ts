@@ -11,7 +11,6 @@ const NEW_COUNT = "1";
 /** Wants the opening, which all waiters get. */
 class Opening implements Want<true> {
   readonly permits = 1;
-  readonly id = "";
   readonly #number: SharedNumber;
 
   constructor(number: SharedNumber) {

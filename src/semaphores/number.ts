@@ -117,9 +117,7 @@ export class SharedNumber implements Wanted {
       const step = stepOf(first);
       return this.callUntilAnswered(() => step, noop);
     };
-    const undone = () => env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
-    env.replicas?.end(id, () => env.settle(undone()));
-    return undone();
+    return env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
 
   /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */

@@ -3,7 +3,7 @@ import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { ClientClosedError } from "../base/errors.js";
 import { noop, quietly } from "../base/work.js";
-import type { AnyScriptCall } from "../redis/call.js";
+import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
 import { type Limits, Waiter } from "../waiting/waiter.js";
 import type { AnyStep, SharedNumber } from "./number.js";
 
@@ -20,8 +20,6 @@ export interface Want<G> {
   readonly permits: number;
   /** No event tells that the call was not granted. */
   readonly isUntold?: boolean;
-  /** What is given back by: all tries of a call are the same call to the server. */
-  readonly id: string;
   /** A try begins. */
   begin?(): void;
   step(): AnyStep;
@@ -88,15 +86,15 @@ class Request<G> extends Waiter<SharedNumber, G> {
     this.tries();
     this.#epoch = this.env.runner.connectionEpoch;
     this.#want.begin?.();
-    this.sendTry(this.#want.id);
+    this.sendTry();
   }
 
   protected override isGrant(reply: unknown): boolean {
     return this.#want.read(reply).granted;
   }
 
-  protected override request(): AnyScriptCall {
-    return { lockName: this.lockName, ...this.#want.step() };
+  protected override request(): AnyScriptCall | PlainCommand {
+    return this.try({ lockName: this.lockName, ...this.#want.step() });
   }
 
   protected override answered(reply: unknown): void {

@@ -20,13 +20,12 @@
  */
 
 import { onAbort } from "../base/abort-hub.js";
-import { instant } from "../base/clock.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { Successor } from "../lock/end.js";
 import type { Listener } from "../pubsub/router.js";
-import type { AnyScriptCall } from "../redis/call.js";
+import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
 import { Command } from "../redis/command.js";
 import type { Place, Site } from "./site.js";
 import type { Wanted } from "./wanted.js";
@@ -197,21 +196,22 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     return false;
   }
 
-  /** Sends the try; `id`: what a grant is given back by. */
-  protected sendTry(id: string): void {
-    const { runner, replicas } = this.env;
-    if (!replicas) return runner.begin(this, this.within);
-    const sent = instant(this.env.clock);
-    this.sentAt = sent;
-    const isStale = () => this.state !== "trying" || this.sentAt !== sent;
-    const call = { ...(this.request() as AnyScriptCall), within: this.within };
+  /** What is sent as a try. */
+  protected try(call: AnyScriptCall): AnyScriptCall | PlainCommand {
+    const { replicas } = this.env;
+    if (!replicas) return call;
+    const { sentAt } = this;
     const isGrant = (reply: unknown) => this.isGrant(reply);
-    const answered = (reply: unknown) => {
-      if (isStale()) this.late(reply, id);
-      else this.answered(reply, instant(this.env.clock));
-    };
-    const failed = (error: unknown) => isStale() || this.#failedAtReplicas(error);
-    replicas.call(this.wanted.key, call, (reply) => reply, isGrant, id).then(answered, failed);
+    return replicas.command(this.wanted.key, call, isGrant, () => this.isOpen && this.sentAt === sentAt);
+  }
+
+  protected override get blocks(): boolean {
+    return this.env.replicas !== undefined;
+  }
+
+  protected sendTry(): void {
+    const { runner, replicas } = this.env;
+    runner.begin(this, this.within + (replicas?.patience ?? 0));
   }
 
   /** Nothing of it is on its way. */
@@ -241,6 +241,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   /** Its try got no answer, or an error. */
   protected fail(error: unknown): void {
     this.unanswered = isLockError(error, "UNAVAILABLE");
+    if (isLockError(error, "REPLICAS")) return void this.#undo(error);
     if (!this.hasWaited || this.wait === 0 || !this.unanswered) return this.end(error);
     // The lock may have been released meanwhile, and the message missed: the late answer makes it try.
     const health = this.env.runner.servers.healthOf(this.wanted.key);
@@ -319,11 +320,10 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   }
 
   /** A grant that too few replicas have is given back before the call rejects. */
-  #failedAtReplicas(error: unknown): void {
-    if (!isLockError(error, "REPLICAS")) return this.failed(error);
+  async #undo(error: unknown): Promise<void> {
     this.unsure();
-    const undone = this.withdraw() ?? Promise.resolve();
-    void quietly(this.env.runner.withTimeout(this.lockName, undone)).then(() => this.end(error));
+    await quietly(this.env.runner.withTimeout(this.lockName, this.withdraw() ?? Promise.resolve()));
+    this.end(error);
   }
 
   #finish(taken: boolean): void {

@@ -71,7 +71,8 @@ describe("a lock", () => {
       bed.proxy.restore();
       await untilUndone(bed);
       await until("each has its marker", async () => (await markers(bed)) >= 100);
-      expect(undos(bed)).toBeLessThanOrEqual(100 + AT_A_TIME);
+      // Each loss of the connection may send again what was on its way.
+      expect(undos(bed)).toBeLessThanOrEqual(100 + 3 * AT_A_TIME);
       expect(bed.proxy.count(script("take", bed.name))).toBeLessThanOrEqual(200);
     },
   );
