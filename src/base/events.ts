@@ -118,15 +118,14 @@ const TELL = Object.fromEntries(
 
 /** How each event changes the figures. */
 const COUNTED: { readonly [E in LockEventName]?: (figures: Figures, event: LockEvents[E]) => void } = {
-  acquired: (figures, { waited, nested }) => figures.acquired(waited, nested),
-  released: (figures, { held }) => figures.released(held),
-  renewed: (figures) => figures.renewed(),
-  rejected: (figures) => figures.rejected(),
+  acquired: (figures, { waited, nested }) => figures.granted(waited, nested),
+  released: (figures, { held }) => figures.ended("released", held),
+  renewed: (figures) => figures.count("renewals"),
+  rejected: (figures) => figures.count("rejected"),
   gaveUp: (figures, { reason }) => {
-    if (reason === "timeout") figures.timedOut();
-    else if (reason === "abort") figures.aborted();
+    if (reason !== "closed") figures.count(reason === "timeout" ? "timedOut" : "aborted");
   },
-  lost: (figures, { held }) => figures.lost(held),
+  lost: (figures, { held }) => figures.ended("lost", held),
 };
 
 /** Delivers events outside every scope; `outside` runs a function there. */
@@ -169,14 +168,14 @@ export class Events {
    * Tells that a hold was granted, `waited` milliseconds after the call. The event is built only if somebody listens.
    */
   tellGrant(about: LockEvent, hold: ToldHold, waited: number, nested: boolean): void {
-    if (!this.heard("acquired")) return this.figures.acquired(waited, nested);
+    if (!this.heard("acquired")) return this.figures.granted(waited, nested);
     const { lockName, kind } = about;
     this.emit("acquired", { lockName, kind, ownerId: hold.ownerId, waited, nested });
   }
 
   /** Tells that a hold was given back after `held` milliseconds. The event is built only if somebody listens. */
   tellRelease(about: LockEvent, hold: ToldHold, held: number): void {
-    if (!this.heard("released")) return this.figures.released(held);
+    if (!this.heard("released")) return this.figures.ended("released", held);
     const { lockName, kind } = about;
     this.emit("released", { lockName, kind, ownerId: hold.ownerId, held });
   }

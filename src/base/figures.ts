@@ -68,63 +68,38 @@ class Durations {
   }
 }
 
+type Counted = "acquired" | "nested" | "rejected" | "timedOut" | "aborted" | "released" | "lost" | "renewals";
+
 export class Figures {
-  #acquired = 0;
-  #nested = 0;
-  #rejected = 0;
-  #timedOut = 0;
-  #aborted = 0;
-  #released = 0;
-  #lost = 0;
-  #renewals = 0;
+  readonly #counts: Record<Counted, number> = {
+    acquired: 0,
+    nested: 0,
+    rejected: 0,
+    timedOut: 0,
+    aborted: 0,
+    released: 0,
+    lost: 0,
+    renewals: 0,
+  };
   readonly #wait = new Durations();
   readonly #hold = new Durations();
 
-  acquired(waited: number, isNested: boolean): void {
-    this.#acquired++;
-    if (isNested) this.#nested++;
+  count(what: Counted): void {
+    this.#counts[what]++;
+  }
+
+  granted(waited: number, isNested: boolean): void {
+    this.count("acquired");
+    if (isNested) this.count("nested");
     this.#wait.add(waited);
   }
 
-  released(held: number | undefined): void {
-    this.#released++;
-    if (held !== undefined) this.#hold.add(held);
-  }
-
-  renewed(): void {
-    this.#renewals++;
-  }
-
-  rejected(): void {
-    this.#rejected++;
-  }
-
-  timedOut(): void {
-    this.#timedOut++;
-  }
-
-  aborted(): void {
-    this.#aborted++;
-  }
-
-  lost(held: number | undefined): void {
-    this.#lost++;
+  ended(how: "released" | "lost", held: number | undefined): void {
+    this.count(how);
     if (held !== undefined) this.#hold.add(held);
   }
 
   snapshot(now: Pick<LockClientStats, "commands" | "held" | "waiting">): LockClientStats {
-    return {
-      acquired: this.#acquired,
-      nested: this.#nested,
-      rejected: this.#rejected,
-      timedOut: this.#timedOut,
-      aborted: this.#aborted,
-      released: this.#released,
-      lost: this.#lost,
-      renewals: this.#renewals,
-      ...now,
-      wait: this.#wait.snapshot(),
-      hold: this.#hold.snapshot(),
-    };
+    return { ...this.#counts, ...now, wait: this.#wait.snapshot(), hold: this.#hold.snapshot() };
   }
 }

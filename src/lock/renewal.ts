@@ -60,7 +60,7 @@ export const renewal: RenewalRules<Grant> = {
     raise(renewed, sent);
     const { events } = grant.env;
     if (events.heard("renewed")) events.emit("renewed", { ...grant.kind.about, ownerId: grant.wireId });
-    else events.figures.renewed();
+    else events.figures.count("renewals");
   },
 
   notRenewed({ watched: grant }, cause) {
