@@ -74,20 +74,6 @@ export class Router {
     return () => this.#unsubscribe(channel, listener);
   }
 
-  /**
-   * How many subscribers of this channel belong to this client. Undefined if the server's count says nothing about other
-   * processes: a cluster counts classic subscribers at one node only; and if several listeners here want the channel, a
-   * message is for more than the one waiter that a hand-over can serve.
-   */
-  audience(channel: string): number | undefined {
-    const { connection, sharded } = this.#options;
-    if (isCluster(connection) && !sharded()) return undefined;
-    const listeners = this.#listeners.get(channel)?.size ?? 0;
-    if (listeners > 1) return undefined;
-    // The server does not count a subscription that it has not confirmed, or lost: then all that it counts are others.
-    return Number(this.#isConfirmed(channel));
-  }
-
   #isConfirmed(channel: string): boolean {
     return [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));
   }
