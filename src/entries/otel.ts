@@ -97,7 +97,7 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
     description: "Holds that ended before they were given back.",
   });
   const rejected = meter.createCounter("holdfast.lock.rejected", {
-    description: "Single tries that stayed with others.",
+    description: "Single tries that failed because others held the lock.",
   });
   const seconds = (ms: number) => ms / 1_000;
   const end = (event: LockEvent, outcome: string, ms: number | undefined) => {

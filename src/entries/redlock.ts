@@ -132,7 +132,7 @@ export class Redlock extends Emitter {
     });
     if (holds) return this.#lockOf(resources, { names, holds, over: false }, duration, own, execution);
     execution.failed();
-    throw execution.error(`${names.join(", ")} stayed with others for the ${waitOf(own)} ms of its settings`);
+    throw execution.error(`${names.join(", ")} was still held by others after the ${waitOf(own)} ms of its settings`);
   }
 
   /**

@@ -90,7 +90,7 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /**
    * Tries for `wait` milliseconds (once if absent or 0), for a lease of `lease` milliseconds (renewed if absent).
-   * Resolves with null if the lock stayed with others.
+   * Resolves with null if others still hold the lock.
    * @throws as {@link lock}, but for WAIT_TIMEOUT
    */
   async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
@@ -191,7 +191,7 @@ export abstract class LockFace<H extends Hold = Hold> {
   /** What subscribers of the diagnostics channels are told about each call. @internal */
   protected abstract about(): LockCallContext;
 
-  /** Resolves with undefined if the lock stayed with others. @internal */
+  /** Resolves with undefined if others still hold the lock. @internal */
   protected abstract acquire(asked: Asked): Promise<HoldRecord | undefined>;
 
   /** The user's object for a hold. @internal */
@@ -256,7 +256,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     };
   }
 
-  /** Resolves with undefined if the lock stayed with others. */
+  /** Resolves with undefined if others still hold the lock. */
   #start(asked: Asked): Promise<HoldRecord | undefined> {
     if (asked.signal?.aborted) throw asked.signal.reason;
     const call = isHeard(callChannel) ? this.#traced(asked) : this.acquire(asked);
