@@ -1351,39 +1351,17 @@ refused[#refused + 1] = name end end
 check('set', redis.pcall('SET', probe, 'x', 'PX', 1000))
 if #refused > 0 then
 return refused end
-check('pexpire', redis.pcall('PEXPIRE', probe, 1000))
-check('pttl', redis.pcall('PTTL', probe))
-check('exists', redis.pcall('EXISTS', probe))
-check('type', redis.pcall('TYPE', probe))
 check('time', redis.pcall('TIME'))
-check('get', redis.pcall('GET', probe))
-check('getrange', redis.pcall('GETRANGE', probe, 0, 0))
-check('incr', redis.pcall('INCR', probe))
-check('incrby', redis.pcall('INCRBY', probe, 1))
-check('decrby', redis.pcall('DECRBY', probe, 1))
-check('hset', redis.pcall('HSET', probe, 'a', 1))
-check('hget', redis.pcall('HGET', probe, 'a'))
-check('hgetall', redis.pcall('HGETALL', probe))
-check('hkeys', redis.pcall('HKEYS', probe))
-check('hlen', redis.pcall('HLEN', probe))
-check('hexists', redis.pcall('HEXISTS', probe, 'a'))
-check('hrandfield', redis.pcall('HRANDFIELD', probe))
-check('hdel', redis.pcall('HDEL', probe, 'a'))
-check('zadd', redis.pcall('ZADD', probe, 1, 'a'))
-check('zcard', redis.pcall('ZCARD', probe))
-check('zscore', redis.pcall('ZSCORE', probe, 'a'))
-check('zincrby', redis.pcall('ZINCRBY', probe, 1, 'a'))
-check('zrange', redis.pcall('ZRANGE', probe, 0, 0))
-check('zrevrange', redis.pcall('ZREVRANGE', probe, 0, 0))
-check('zrem', redis.pcall('ZREM', probe, 'a'))
-check('zremrangebyscore', redis.pcall('ZREMRANGEBYSCORE', probe, 0, 0))
-check('rpush', redis.pcall('RPUSH', probe, 'a'))
-check('lpop', redis.pcall('LPOP', probe))
-check('ltrim', redis.pcall('LTRIM', probe, 0, 0))
-check('llen', redis.pcall('LLEN', probe))
-check('lindex', redis.pcall('LINDEX', probe, 0))
-check('lrange', redis.pcall('LRANGE', probe, 0, 0))
-check('del', redis.pcall('DEL', probe))
+local TRIED = 'pexpire 1000,pttl,exists,type,get,getrange 0 0,incr,incrby 1,decrby 1,'
+.. 'hset a 1,hget a,hgetall,hkeys,hlen,hexists a,hrandfield,hdel a,'
+.. 'zadd 1 a,zcard,zscore a,zincrby 1 a,zrange 0 0,zrevrange 0 0,zrem a,zremrangebyscore 0 0,'
+.. 'rpush a,lpop,ltrim 0 0,llen,lindex 0,lrange 0 0,del'
+for call in string.gmatch(TRIED, '[^,]+') do
+local words = {}
+for word in string.gmatch(call, '%S+') do
+words[#words + 1] = word end
+local name = table.remove(words, 1)
+check(name, redis.pcall(name, probe, unpack(words))) end
 return refused`,
 );
 const writeDowngradeHeader = {
