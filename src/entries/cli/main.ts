@@ -6,6 +6,7 @@ import { completionsFor } from "./completions.js";
 import { deadlocks } from "./deadlocks.js";
 import { doctor } from "./doctor/doctor.js";
 import { isPipeLeft } from "./exit.js";
+import { explain } from "./explain.js";
 import { get, unlock, watch } from "./get.js";
 import { helpOf, helpOfCommand } from "./help.js";
 import { ls, waiters } from "./ls.js";
@@ -26,6 +27,7 @@ const COMMANDS: readonly Command[] = [
   doctor,
   deadlocks,
   inspector,
+  explain,
   completionsFor(() => COMMANDS),
 ];
 

@@ -11,7 +11,7 @@ import { forTest, startRedis, until } from "../../support/index.js";
 import { useSite } from "./program.js";
 
 const site = await useSite();
-const COMMANDS = "ls get watch waiters unlock run doctor deadlocks inspector completions".split(" ");
+const COMMANDS = "ls get watch waiters unlock run doctor deadlocks inspector explain completions".split(" ");
 
 test("the help names every command, and each command has a help of its own", async () => {
   const help = await site.main();
