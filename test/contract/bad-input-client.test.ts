@@ -11,7 +11,6 @@ import {
   startCluster,
   startRedis,
 } from "../support/index.js";
-import { NAMES } from "./bad-values.js";
 import { as, connectionsOf, connectionsSince, failure, warmUp } from "./helpers.js";
 import { KINDS } from "./kinds.js";
 
@@ -39,14 +38,6 @@ function throws(call: () => unknown, type: Refusal): Error {
   expect((thrown as Error).name).toBe(type.name);
   return thrown as Error;
 }
-
-describe("names", () => {
-  afterEach(nothingSent);
-  test.each(NAMES)("%s", (_, name, type) => {
-    const client = new LockClient(redis);
-    for (const kind of KINDS) throws(() => kind.make(client, as(name)), type);
-  });
-});
 
 test.each([
   ["512 bytes", "a".repeat(512)],

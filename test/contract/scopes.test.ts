@@ -328,15 +328,3 @@ row(
     });
   },
 );
-
-row("NOT_OWNER says what happened and what to do, and no more [§3 bare-unlock]", async ({ client, lock }) => {
-  const end = /\. See docs\/guide\.md#not_owner$/;
-  expect((await failure(lock.unlock())).message.replace(end, "")).toBe(
-    `lock "${lock.name}": unlock() outside a scope does not know whose hold to give back; ` +
-      "call hold.unlock() of what lock() resolved with, or have lock() and unlock() inside one client.scope()",
-  );
-  expect((await failure(client.scope(() => lock.unlock()))).message.replace(end, "")).toBe(
-    `lock "${lock.name}": nothing to unlock: this owner has no open lock() or tryLock() of this lock; ` +
-      "if another call took it, unlock the hold that it resolved with",
-  );
-});

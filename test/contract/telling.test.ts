@@ -242,30 +242,6 @@ row(
 );
 
 row(
-  "a run whose release gets no answer tells it by `error`, which nobody has to hear [§2 run-release-unanswered]",
-  { ...ONE, client: { commandTimeout: 1_000 } },
-  async (place) => {
-    const { kind, lock, a, pass } = place;
-    for (const isHeard of [false, true]) {
-      if (isHeard) a.listen("error");
-      const run = watch(
-        lock.run(({ ownerId }) => {
-          a.keep("requests");
-          return ownerId;
-        }),
-      );
-      await pass(1_000);
-      expect(run.state).toBe("resolved");
-      await a.letGo();
-      const cause = expect.objectContaining({ code: "UNAVAILABLE" });
-      expect(a.heard("error")).toEqual(
-        isHeard ? [{ lockName: NAME, kind: kind.kind, ownerId: run.value, cause }] : [],
-      );
-    }
-  },
-);
-
-row(
   "the channel of holds follows each from its grant to its end [§8 diagnostics]",
   ONE,
   async ({ kind, lock, a, pass }) => {

@@ -308,21 +308,6 @@ redRow(
 );
 
 redRow(
-  "a member that is forced while its late grant is on its way takes nothing from the hold [§4 red-kept] [B131]",
-  async ({ b, a, theirs, settle, heldOn }) => {
-    b.at(2).keep("replies");
-    const hold = await theirs.lock({ lease: LEASE });
-    const forced = a.clients[2]?.getLock(NAME).forceUnlock();
-    await settle();
-    expect(heldOn()).toEqual([0, 1]);
-    await b.letGo();
-    expect(await forced).toBe(true);
-    expect(hold.isHeld).toBe(true);
-    await hold.unlock();
-  },
-);
-
-redRow(
   "forceUnlock() counts the votes of the others when one master has just fallen silent [§2 force-unlock] [B182]",
   async ({ a, red, pass, heldOn }) => {
     const hold = await red.lock();
