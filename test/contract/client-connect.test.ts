@@ -33,7 +33,7 @@ async function onlyMarkers(): Promise<void> {
 }
 
 describe("LockClient.connect", () => {
-  test("to a URL: it is synchronous, and the client owns the connection", async () => {
+  test("to a URL: it is synchronous, and the client owns the connection [§1 connect]", async () => {
     const before = await connectionsOf(server);
     {
       await using client = LockClient.connect(server.url, UNHURRIED);
@@ -142,7 +142,7 @@ describe("prefix", () => {
 });
 
 describe.skipIf(!isBuilt)("isLockError works across copies", () => {
-  test("for errors, codes and what is none", async () => {
+  test("for errors, codes and what is none [§6 is-lock-error]", async () => {
     const copies = [{ LockClient, isLockError }, await loadEsm(), loadCjs()];
     for (const maker of copies) {
       const client = new maker.LockClient(redis);

@@ -123,7 +123,7 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
       // Nobody waits for the answer, so no timer may keep the process alive for it.
       "const hold = await lock.lock(); redis.disconnect(); hold.unlock().catch(() => {});",
     ],
-  ])("%s", async (_, body) => {
+  ])("%s [§1 unreferenced] [§6 no-unhandled]", async (_, body) => {
     expect(await run(body)).toEqual(FINE);
   });
 });

@@ -7,7 +7,6 @@ import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { afterAll, expect, vi } from "vitest";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
-import { type Kind, PLAIN } from "../contract/kinds.js";
 import {
   allKeys,
   type ClientOptions,
@@ -33,6 +32,7 @@ import {
   until,
   type Watched,
 } from "../support/index.js";
+import { type Kind, PLAIN } from "../support/place/kinds.js";
 
 export { type Watched, watch } from "../support/outcome.js";
 
@@ -237,7 +237,7 @@ async function bedOf(
     redis.disconnect();
     await end();
   };
-  const make: Bed["make"] = (lockName = name) => kind.make(client, lockName);
+  const make: Bed["make"] = (lockName = name) => kind.make([client], lockName);
   return {
     kind,
     name,
@@ -246,7 +246,7 @@ async function bedOf(
     client,
     lock: make(),
     make,
-    rival: (lockName = name) => kind.rival.make(client, lockName),
+    rival: (lockName = name) => kind.rival.make([client], lockName),
     ...parts,
     troubles,
     keys: async () => Object.fromEntries(await allKeys(parts.observer, name)),

@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import type { LockClientOptions } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { KINDS, type Kind } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, isSharded, needSharded, startCluster, until } from "../support/index.js";
 import { isMarker } from "../support/key-state.js";
+import { type Kind, SINGLE } from "../support/place/kinds.js";
 import { Crew, type Member, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
 
 const LOCKS = 1_000;
@@ -47,12 +47,12 @@ test("a thousand locks that eight clients hold at once are renewed and handed ov
   const named = Array.from({ length: LOCKS }, (_, i) => {
     const style = STYLES[i % STYLES.length] as (id: string) => string;
     const [mine, next] = [members[i % CLIENTS], members[(i + 1) % CLIENTS]] as [Member, Member];
-    return { name: style(String(i)), kind: KINDS[i % KINDS.length] as Kind, mine, next };
+    return { name: style(String(i)), kind: SINGLE[i % SINGLE.length] as Kind, mine, next };
   });
-  const holds = await Promise.all(named.map(({ kind, name, mine }) => kind.make(mine.client, name).lock()));
+  const holds = await Promise.all(named.map(({ kind, name, mine }) => kind.make([mine.client], name).lock()));
   const waiting = named
     .slice(0, CONTENDED)
-    .map(({ kind, name, next }) => waitFor(kind.rival.make(next.client, name)));
+    .map(({ kind, name, next }) => waitFor(kind.rival.make([next.client], name)));
   const events = (...wanted: string[]) =>
     members.flatMap((each) => each.events.filter(({ name }) => wanted.includes(name)));
   const areRenewed = () => {
@@ -84,8 +84,8 @@ test.each(STYLES.map((style) => [style("n"), style] as const))(
     const [ours, theirs] = await Promise.all([crew.join(), crew.join()]);
     const sorts = new Set<string>();
     const visit = async (kind: Kind, name: string): Promise<void> => {
-      const lock = kind.make(ours.client, name);
-      const rival = kind.rival.make(theirs.client, name);
+      const lock = kind.make([ours.client], name);
+      const rival = kind.rival.make([theirs.client], name);
       // Taken by force, held three times, given back once, awaited and given up.
       await lock.lock();
       await lock.forceUnlock();
@@ -107,7 +107,7 @@ test.each(STYLES.map((style) => [style("n"), style] as const))(
       await hold.unlock();
       await (await waiting.hold).unlock();
     };
-    await Promise.all(KINDS.map((kind, i) => visit(kind, style(`slot${i}.`))));
+    await Promise.all(SINGLE.map((kind, i) => visit(kind, style(`slot${i}.`))));
     expect([...sorts].sort()).toEqual([
       "hash",
       "holdfast_alive",
