@@ -14,7 +14,6 @@ import {
   type ClusterProxy,
   type FaultProxy,
   forFile,
-  isPresence,
   type KeyState,
   type Matcher,
   ownConnections,
@@ -56,11 +55,6 @@ export function script(name: ScriptName, word = ""): Matcher {
   return ([verb = "", body = "", ...rest]) =>
     /^EVAL(SHA)?$/.test(verb) && bodies.has(body) && rest.some((each) => each.includes(word));
 }
-
-const OWN = ["EVAL", "EVALSHA", "SUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "SUNSUBSCRIBE", "PING", "PUBSUB"];
-
-/** The commands that the library itself sends, except its presence; ioredis sends the rest to set up connections. */
-export const ownCommand: Matcher = (command) => OWN.includes(command[0] ?? "") && !isPresence(command);
 
 export type Topology = "standalone" | "cluster";
 export type Version = 5 | 6;

@@ -1,3 +1,4 @@
+/** The menu of the site (docs/.vitepress) names each page once and nothing else. */
 import { expect, test } from "vitest";
 import { addressOf, type Entry, GENERATED, MENU } from "../../../docs/.vitepress/pages.js";
 import { allPages, anchorsOf, type Page } from "./pages.js";

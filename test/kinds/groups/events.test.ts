@@ -1,3 +1,4 @@
+/** Contract sections 1 and 8: each client of a member tells the events of the group, and those of its own members. */
 import { expect } from "vitest";
 import { type LockEventName, MultiLock } from "../../../src/index.js";
 import { EVENTS } from "../../support/event-names.js";
