@@ -318,6 +318,7 @@ row(
     }
   },
 );
+
 row(
   "groups, semaphores and permits are counted as their events tell them [§8 stats]",
   { kinds: [PLAIN] },

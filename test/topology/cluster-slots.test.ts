@@ -16,7 +16,7 @@ import {
   UNHURRIED,
   until,
 } from "../support/index.js";
-import { SINGLE } from "../support/place/kinds.js";
+import { PLAIN, READ, SINGLE } from "../support/place/kinds.js";
 import { Crew, namesOn, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
 import { Load } from "./load.js";
 
@@ -117,7 +117,7 @@ test("a connection that ends while ioredis asks the new master by it costs a try
   await (await locking).unlock();
 });
 
-describe.concurrent.each(SINGLE.map((kind) => [kind.name, kind] as const))(
+describe.concurrent.each([PLAIN, READ].map((kind) => [kind.name, kind] as const))(
   "%s: while its keys are on two masters [F23]",
   (_, kind) => {
     test.each(["its hash", "all but its hash"])(

@@ -1,12 +1,11 @@
-/** A thousand locks of eight clients on three masters; where their keys are; and how many connections listen. */
+/** A thousand locks of eight clients on three masters, and where their keys are. */
 import { expect, test } from "vitest";
-import type { LockClientOptions } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { forFile, isSharded, needSharded, startCluster, until } from "../support/index.js";
+import { forFile, startCluster, until } from "../support/index.js";
 import { isMarker } from "../support/key-state.js";
 import { type Kind, SINGLE } from "../support/place/kinds.js";
-import { Crew, type Member, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
+import { Crew, type Member, waitFor } from "./cluster-crew.js";
 
 const LOCKS = 1_000;
 const CLIENTS = 8;
@@ -124,40 +123,4 @@ test.each(STYLES.map((style) => [style("n"), style] as const))(
 
 function sortOf(key: string): string {
   return /:rwlock_timeout:\d+$/.test(key) ? "rwlock_timeout" : (key.split(":")[0] ?? "");
-}
-
-test.for(SHARDED)("connections that listen, with shardedPubSub %s", async (shardedPubSub, context) => {
-  await needSharded(shardedPubSub, context);
-  await using crew = new Crew(cluster);
-  const options: LockClientOptions = { shardedPubSub };
-  const members = await Promise.all([1, 2, 3].map(() => crew.join(options)));
-  const holder = await crew.join(options);
-  const before = await listeners();
-  const names = Array.from({ length: 60 }, (_, i) => `listened ${String(shardedPubSub)} ${i}.`);
-  const holds = await Promise.all(names.map((name) => holder.client.getLock(name).lock()));
-  const waiting = members.flatMap(({ client }) => names.map((name) => waitFor(client.getLock(name))));
-  await untilListening(cluster, names, shardedPubSub);
-  await until("all have asked again", () => members.every(({ events }) => waits(events) === names.length));
-  const now = await listeners();
-  expect(before).toEqual(cluster.nodes.map(() => 0));
-  const total = now.reduce((sum, each) => sum + each, 0);
-  if (await isSharded(shardedPubSub)) expect(now).toEqual(cluster.nodes.map(() => members.length));
-  else expect(total).toBe(members.length);
-  await Promise.all(holds.map((hold) => hold.unlock()));
-  await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
-});
-
-const waits = (events: readonly { readonly name: string }[]): number => {
-  return events.filter(({ name }) => name === "waiting").length;
-};
-
-/** The number of subscribed connections on each node. */
-async function listeners(): Promise<number[]> {
-  const lists = await Promise.all(cluster.nodes.map((node) => node.call("CLIENT", "LIST", "TYPE", "pubsub")));
-  return lists.map(
-    (list) =>
-      String(list)
-        .split("\n")
-        .filter((line) => line !== "").length,
-  );
 }

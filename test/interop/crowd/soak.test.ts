@@ -24,6 +24,7 @@ const ENOUGH: Readonly<Record<string, number>> = {
     "java downgraded": 1,
   },
 };
+
 const ROUND = MINUTES > 0 ? Math.min(100_000, MINUTES * 60_000) : 20_000;
 
 // One version of Redisson is enough, because the tests of each kind cover the others.

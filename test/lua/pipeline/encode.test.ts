@@ -10,6 +10,7 @@ const counterAdd = defineScript(
   },
   "return 1",
 );
+
 const counterRenewMany = defineScript(
   {
     name: "counter/renew-many",
