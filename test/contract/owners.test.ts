@@ -214,23 +214,6 @@ row("a Hold names its owner, also after its unlock [§3 owner-option]", async ({
 });
 
 row(
-  "the hold of a run names its owner for other locks, and inside other scopes [§3 owner-option]",
-  async ({ client, lock, other }) => {
-    await lock.run(async (hold) => {
-      const first = await other.lock({ owner: hold });
-      expect((await other.tryLock(0, 5_000, { owner: hold }))?.ownerId).toBe(first.ownerId);
-      await client.scope(async () => {
-        const nested = await lock.tryLock(0, undefined, { owner: hold });
-        expect(nested?.ownerId).toBe(hold.ownerId);
-        await nested?.unlock();
-      });
-      await other.unlock({ owner: first });
-      await other.unlock({ owner: first });
-    });
-  },
-);
-
-row(
   "the scope of an Owner makes it the ambient one, as often as it is opened [§3 owner-option]",
   async ({ client, lock }) => {
     const owner = client.newOwner();

@@ -222,29 +222,6 @@ row(
 );
 
 row(
-  "what ends as given back or forced leaves the owner's next hold a round of its own [§2 lease]",
-  { kinds: SINGLE, client },
-  async (place) => {
-    const { lock, pass, a, client: mine } = place;
-    for (const isForced of [false, true]) {
-      await mine.scope(async () => {
-        const first = await lock.lock();
-        if (isForced) a.loseAll("forced");
-        else await first.unlock();
-        await pass(ROUND - 200);
-        const hold = await lock.lock();
-        count(place);
-        await pass(ROUND - 1);
-        expect(count(place)).toBe(0);
-        await pass(1 + WATCHDOG / 12);
-        expect(count(place)).toBe(1);
-        await hold.unlock();
-      });
-    }
-  },
-);
-
-row(
   "a stalled process does not renew what is lost already [§2 lost-is-final] [F16]",
   { client },
   async ({ lock, server, a, settle }) => {

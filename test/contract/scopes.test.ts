@@ -271,21 +271,6 @@ for (const order of ORDERS)
     },
   );
 
-row(
-  "unlock() does not take a run() that is under way for a lock() [§3 scope-unlock]",
-  async ({ client, lock, rival, settle }) => {
-    const theirs = await rival.lock();
-    await client.scope(async () => {
-      const run = watch(lock.run(() => 1));
-      await settle();
-      expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
-      await theirs.unlock();
-      await settle();
-      expect(run.outcome).toBe(1);
-    });
-  },
-);
-
 row.real(
   "a scope inside a scope or a run is a new owner, which holds nothing and is kept out [§3 scope-in-scope]",
   async ({ client, lock, excluded }) => {

@@ -134,13 +134,6 @@ row(
   },
 );
 
-row("a release inside a run is told once, like one by the run [§1 events]", ONE, async ({ lock, a }) => {
-  a.listen("released", "acquired");
-  await lock.run(() => 1);
-  await lock.run((hold) => hold.unlock());
-  expect([a.heard("acquired").length, a.heard("released").length]).toEqual([2, 2]);
-});
-
 row(
   "a grant that no call was told of causes no event, and neither does its return [§1 events]",
   ONE,

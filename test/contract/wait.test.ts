@@ -201,17 +201,6 @@ row.real(
   },
 );
 
-row.real(
-  "the platform's signal of a time-out ends a wait with its error [§2 signal]",
-  { kinds: [PLAIN] },
-  async (place) => {
-    const theirs = await place.rival.lock();
-    const aborted = failure(place.lock.lock({ signal: AbortSignal.timeout(30) }));
-    expect((await aborted).name).toBe("TimeoutError");
-    await theirs.unlock();
-  },
-);
-
 row(
   "an abort at any moment of a grant's arrival leaves the caller a hold, or nothing at all [§2 signal] [§2 nothing-left] [F42]",
   { kinds: SINGLE },

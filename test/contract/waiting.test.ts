@@ -3,7 +3,6 @@ import { expect } from "vitest";
 import {
   EXCLUSIVE,
   FAIR,
-  GROUPS,
   PLAIN,
   row,
   SINGLE,
@@ -140,21 +139,6 @@ row(
     await settle();
     expect(server.took().length).toBeLessThanOrEqual(3);
     await pass(100);
-    expect(call.value?.isHeld).toBe(true);
-    await call.value?.unlock();
-  },
-);
-
-row(
-  "calls for a lock of several members wait and are granted like others [§2 woken-by-message]",
-  { kinds: GROUPS, client: PATIENT },
-  async ({ lock, rival, pass }) => {
-    const theirs = await rival.lock({ lease: 60_000 });
-    const call = watch(lock.lock());
-    await pass(5_000);
-    expect(call.state).toBe("pending");
-    await theirs.unlock();
-    await pass(2_000);
     expect(call.value?.isHeld).toBe(true);
     await call.value?.unlock();
   },
