@@ -19,7 +19,7 @@ const TIME_MODULES = ["timers", "timers/promises", "perf_hooks", "process"].flat
 ]);
 
 export default [
-  { ignores: ["dist/", "coverage/", "out/", "test/**/fixtures/"] },
+  { ignores: ["dist/", "coverage/", "out/"] },
   {
     files: ["src/**/*.ts", "test/**/*.ts", "bench/**/*.ts"],
     languageOptions: {

@@ -106,18 +106,22 @@ const KEPT: readonly [string, (place: VirtualPlace) => Promise<unknown>][] = [
 ];
 
 for (const [what, take] of KEPT)
-  garbageRow(`a hold that ${what} is not given back as garbage [§8 garbage] [B184]`, {}, async (place) => {
-    const kept = await (async () => {
-      const left = await take(place);
-      return left instanceof AbortSignal ? left : undefined;
-    })();
-    const dropped = place.kind.make(place.a.clients, "dropped");
-    await drop(() => dropped.lock());
-    await untilFree(dropped, place);
-    expect(await place.twin.isLocked()).toBe(true);
-    expect(kept?.aborted ?? false).toBe(false);
-    await place.a.close({ timeout: 0 });
-  });
+  garbageRow(
+    `a hold that ${what} is not given back as garbage [§8 garbage] [B184]`,
+    { kinds: [PLAIN, RED] },
+    async (place) => {
+      const kept = await (async () => {
+        const left = await take(place);
+        return left instanceof AbortSignal ? left : undefined;
+      })();
+      const dropped = place.kind.make(place.a.clients, "dropped");
+      await drop(() => dropped.lock());
+      await untilFree(dropped, place);
+      expect(await place.twin.isLocked()).toBe(true);
+      expect(kept?.aborted ?? false).toBe(false);
+      await place.a.close({ timeout: 0 });
+    },
+  );
 
 /** What of a group's hold its user may keep instead of the hold. */
 const PARTS: readonly [string, (place: VirtualPlace) => Promise<unknown>][] = [

@@ -11,9 +11,8 @@ import {
   startCluster,
   startRedis,
 } from "../support/index.js";
-import { NAMES } from "./bad-values.js";
+import { SINGLE } from "../support/place/kinds.js";
 import { as, connectionsOf, connectionsSince, failure, warmUp } from "./helpers.js";
-import { KINDS } from "./kinds.js";
 
 type Refusal = typeof TypeError | typeof RangeError;
 
@@ -40,14 +39,6 @@ function throws(call: () => unknown, type: Refusal): Error {
   return thrown as Error;
 }
 
-describe("names", () => {
-  afterEach(nothingSent);
-  test.each(NAMES)("%s", (_, name, type) => {
-    const client = new LockClient(redis);
-    for (const kind of KINDS) throws(() => kind.make(client, as(name)), type);
-  });
-});
-
 test.each([
   ["512 bytes", "a".repeat(512)],
   ["512 bytes in 256 characters", "é".repeat(256)],
@@ -58,8 +49,8 @@ test.each([
   ["constructor", "constructor"],
 ])("a good name: %s", async (_, name) => {
   await using client = new LockClient(redis);
-  for (const kind of KINDS) {
-    const lock = kind.make(client, name);
+  for (const kind of SINGLE) {
+    const lock = kind.make([client], name);
     expect(lock.name).toBe(name);
     const hold = await lock.lock();
     expect(hold.lockName).toBe(name);
@@ -223,7 +214,7 @@ describe("the connection", () => {
 describe("ioredis' keyPrefix is refused with a TypeError that names `prefix`", () => {
   const names = /`prefix`|"prefix"|'prefix'|\bprefix\b/;
 
-  test("standalone", async () => {
+  test("standalone [§1 key-prefix]", async () => {
     const prefixed = server.connect({ keyPrefix: "x:", lazyConnect: true });
     expect(throws(() => new LockClient(prefixed), TypeError).message).toMatch(names);
     expect(prefixed.status).toBe("wait");

@@ -1,7 +1,7 @@
 /** Contract section 3, last sentence: calls of one owner on one lock count in call order, and none waits for another's answer. */
 import { expect } from "vitest";
 import type { Hold } from "../../src/index.js";
-import { deferred, EXCLUSIVE, failure, row, watch } from "../support/place/index.js";
+import { deferred, EXCLUSIVE, row, watch } from "../support/place/index.js";
 
 row.real(
   "a second lock() while the first still waits re-enters as soon as one of them is granted [§3 second-while-first-waits]",
@@ -131,27 +131,6 @@ row.real(
 );
 
 row(
-  "a lock() called while the reply to the last unlock() is on its way is granted anew [§3 lock-after-last-unlock]",
-  async ({ a, client, lock, settle }) => {
-    await client.scope(async () => {
-      const first = await lock.lock();
-      a.keep("replies");
-      const unlocking = watch(first.unlock());
-      const second = watch(lock.lock());
-      const third = watch(lock.tryLock());
-      await settle();
-      await a.letGo();
-      await settle();
-      expect([unlocking.state, second.state, third.state]).toEqual(["resolved", "resolved", "resolved"]);
-      expect(third.value?.ownerId).toBe(second.value?.ownerId);
-      expect(second.value?.ownerId).not.toBe(first.ownerId);
-      await lock.unlock();
-      await lock.unlock();
-    });
-  },
-);
-
-row(
   "a rival that waits may come between the last unlock() and the lock() after it [§3 lock-after-last-unlock]",
   async ({ client, lock, rival, pass, settle }) => {
     await client.scope(async () => {
@@ -192,23 +171,6 @@ row.real(
 );
 
 row(
-  "a nested call behind an extend() re-enters though unlock() follows at once [§3 unlock-during-nested]",
-  async ({ client, lock, rival }) => {
-    await client.scope(async () => {
-      const first = await lock.lock();
-      const extending = first.extend(60_000);
-      const nesting = lock.lock();
-      const unlocking = first.unlock();
-      const [nested] = await Promise.all([nesting, unlocking, extending.catch(() => {})]);
-      expect(nested.ownerId).toBe(first.ownerId);
-      expect(nested.isHeld).toBe(true);
-      expect(await rival.tryLock()).toBeNull();
-      await nested.unlock();
-    });
-  },
-);
-
-row(
   "an unlock() goes through while a run of its owner waits for its turn [§3 call-order]",
   { kinds: EXCLUSIVE },
   async ({ client, lock, settle }) => {
@@ -224,18 +186,5 @@ row(
       await settle();
       expect([run.state, sibling.state]).toEqual(["resolved", "resolved"]);
     });
-  },
-);
-
-row(
-  "an unlock() goes through while other owners of the process wait in a queue [§3 call-order]",
-  async ({ lock, excluded, pass, settle }) => {
-    const hold = await lock.lock();
-    const waiters = Array.from({ length: 5 }, () => watch(excluded.run((mine) => mine.ownerId)));
-    await settle();
-    await hold.unlock();
-    await pass(1_000);
-    expect(new Set(waiters.map(({ outcome }) => outcome)).size).toBe(5);
-    expect(await failure(lock.unlock())).toMatchObject({ code: "NOT_OWNER" });
   },
 );

@@ -1,11 +1,7 @@
-/**
- * Contract section 1: connect, ready, prefix, and how many connections a client has.
- */
-import { Redis } from "ioredis";
-import { Redis as Redis5 } from "ioredis5";
+/** Contract section 1: connect, prefix, and when a client has a connection. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { isLockError, LockClient } from "../../src/index.js";
-import { allKeys, forFile, startProxy, startRedis, UNHURRIED, until, untilGone } from "../support/index.js";
+import { allKeys, forFile, startRedis, UNHURRIED, until, untilGone } from "../support/index.js";
 import {
   type Connection,
   connectionsOf,
@@ -15,7 +11,6 @@ import {
   loadCjs,
   loadEsm,
   setUser,
-  untilWaiting,
   warmUp,
 } from "./helpers.js";
 
@@ -38,7 +33,7 @@ async function onlyMarkers(): Promise<void> {
 }
 
 describe("LockClient.connect", () => {
-  test("to a URL: it is synchronous, and the client owns the connection", async () => {
+  test("to a URL: it is synchronous, and the client owns the connection [§1 connect]", async () => {
     const before = await connectionsOf(server);
     {
       await using client = LockClient.connect(server.url, UNHURRIED);
@@ -68,35 +63,12 @@ describe("LockClient.connect", () => {
     await untilOnly(before);
   });
 
-  test("the errors of its connection need no listener", async () => {
-    const client = LockClient.connect({ port: 1, host: "127.0.0.1" }, { commandTimeout: 100 });
-    expect(await failure(client.ready())).toMatchObject({ code: "UNAVAILABLE" });
-    await client.close();
-  });
-
   test("its connection's errors are told by the error event", async () => {
     const client = LockClient.connect({ port: 1, host: "127.0.0.1" }, { commandTimeout: 100 });
     const heard = new Promise((resolve) => client.once("error", resolve));
     expect(await heard).toMatchObject({ cause: expect.any(Error) });
     await client.close();
   });
-});
-
-test.each([
-  ["ioredis 6", () => new Redis(server.port)],
-  ["ioredis 6 on RESP2", () => new Redis({ port: server.port, protocol: 2 })],
-  ["ioredis 5", () => new Redis5(server.port)],
-])("new LockClient(redis) takes a connection of %s", async (_, connect) => {
-  const mine = connect();
-  const client = new LockClient(mine, UNHURRIED);
-  await client.ready();
-  const hold = await client.getLock("a").lock();
-  const waiter = await untilWaiting(client, () => client.getLock("a").lock());
-  await hold.unlock();
-  await (await waiter.done).unlock();
-  await client.close();
-  expect(await mine.ping()).toBe("PONG");
-  mine.disconnect();
 });
 
 describe("ready()", () => {
@@ -107,26 +79,6 @@ describe("ready()", () => {
     await onlyMarkers();
   });
 
-  test("UNAVAILABLE when nobody listens", async () => {
-    await using proxy = await startProxy(server);
-    proxy.refuse();
-    const client = new LockClient(proxy.connect(), { commandTimeout: 200 });
-    const error = await failure(client.ready());
-    expect(error).toMatchObject({ code: "UNAVAILABLE", name: "RedisUnavailableError" });
-    proxy.restore();
-    await until("ready after all", () => client.ready().then(() => true));
-    await client.close();
-  });
-
-  test("UNAVAILABLE when the server is silent", async () => {
-    await using proxy = await startProxy(server);
-    const client = new LockClient(proxy.connect(), { commandTimeout: 200 });
-    await until("it is ready", () => client.ready().then(() => true));
-    proxy.blackhole();
-    expect(await failure(client.ready())).toMatchObject({ code: "UNAVAILABLE" });
-    await client.close({ timeout: 0 });
-  });
-
   /** A client of a user who may use all keys and channels, but only these commands. */
   async function clientWith(commands: string): Promise<LockClient> {
     await setUser(server, "limited", `>secret ~* &* ${commands}`);
@@ -134,38 +86,11 @@ describe("ready()", () => {
     return LockClient.connect(target, UNHURRIED);
   }
 
-  const FORBIDDEN = ["eval", "hset", "pexpire", "hdel", "pttl", "set", "subscribe", "publish"];
-
-  test.each(FORBIDDEN)("UNSUPPORTED for a user who may not %s; it says which", async (command) => {
-    const client = await clientWith(command === "eval" ? "+@all -eval -evalsha" : `+@all -${command}`);
-    const error = await failure(client.ready());
-    expect(error).toMatchObject({ code: "UNSUPPORTED", name: "UnsupportedServerError" });
-    expect(error.message.toLowerCase()).toContain(command);
-    await client.close({ timeout: 0 });
-    await onlyMarkers();
-  });
-
   test("without ready(): a lock whose TTL the user may not set does not stay without one", async () => {
     const client = await clientWith("+@all -pexpire");
     expect(await failure(client.getLock("a").lock())).toMatchObject({ code: "UNSUPPORTED", lockName: "a" });
     await client.close({ timeout: 0 });
     await onlyMarkers();
-  });
-
-  test("UNSUPPORTED for a wrong password", async () => {
-    const client = LockClient.connect({ port: server.port, username: "nobody", password: "secret" });
-    const error = await failure(client.ready());
-    expect(isLockError(error, "UNSUPPORTED") || isLockError(error, "UNAVAILABLE")).toBe(true);
-    await client.close({ timeout: 0 });
-  });
-
-  test("a user with no more than the documented rights is ready, and can work", async () => {
-    await using client = await clientWith("+@all -@admin -@dangerous +info");
-    await client.ready();
-    const hold = await client.getLock("a").lock();
-    const waiter = await untilWaiting(client, () => client.getLock("a").lock());
-    await hold.unlock();
-    await (await waiter.done).unlock();
   });
 });
 
@@ -216,60 +141,8 @@ describe("prefix", () => {
   });
 });
 
-describe("connections", () => {
-  test("one for commands and one for messages, however many locks and waiters there are", async () => {
-    const before = await connectionsOf(server);
-    const client = new LockClient(redis, UNHURRIED);
-    const holds = await Promise.all(Array.from({ length: 20 }, (_, i) => client.getLock(`l${i}`).lock()));
-    const commands = { id: expect.any(String), subscribed: 0 };
-    expect(await connectionsSince(before, server)).toEqual([commands]);
-    const waiters = await Promise.all(
-      holds.flatMap(({ lockName }) =>
-        [1, 2, 3].map(() => untilWaiting(client, () => client.getLock(lockName).run(() => "done"))),
-      ),
-    );
-    await until("all channels are subscribed", async () =>
-      (await connectionsOf(server)).some(({ subscribed }) => subscribed === 20),
-    );
-    const messages = { ...commands, subscribed: 20 };
-    expect(await connectionsSince(before, server)).toEqual([commands, messages]);
-    await Promise.all(holds.map((hold) => hold.unlock()));
-    await Promise.all(waiters.map(({ done }) => done));
-    await until("no channel is subscribed any more", async () =>
-      (await connectionsOf(server)).every(({ subscribed }) => subscribed === 0),
-    );
-    expect(await connectionsSince(before, server)).toHaveLength(2);
-    await client.close();
-    await untilOnly(before);
-  });
-
-  test("the given connection is never changed: no commands, no listeners, no subscriptions of ours stay", async () => {
-    const mine = server.connect();
-    await mine.ping();
-    const shape = () => [
-      Object.keys(mine).sort(),
-      mine.eventNames().map((name) => [String(name), mine.listenerCount(name)]),
-      mine.status,
-      mine.mode,
-    ];
-    const options = JSON.stringify(mine.options);
-    const before = shape();
-    const client = new LockClient(mine, UNHURRIED);
-    const lock = client.getLock("a");
-    const hold = await lock.lock();
-    const waiter = await untilWaiting(client, () => lock.lock());
-    await hold.unlock();
-    await (await waiter.done).unlock();
-    await client.close();
-    expect(shape()).toEqual(before);
-    expect(JSON.stringify(mine.options)).toBe(options);
-    expect(await mine.get("x")).toBeNull();
-    mine.disconnect();
-  });
-});
-
 describe.skipIf(!isBuilt)("isLockError works across copies", () => {
-  test("for errors, codes and what is none", async () => {
+  test("for errors, codes and what is none [§6 is-lock-error]", async () => {
     const copies = [{ LockClient, isLockError }, await loadEsm(), loadCjs()];
     for (const maker of copies) {
       const client = new maker.LockClient(redis);

@@ -77,11 +77,6 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
        await client.close({ timeout: 0 }); await waiting; await redis.quit();`,
     ],
     ["a client that has waited, after quit of the connection it was given", `${WAITED} await redis.quit();`],
-    ["likewise, after its disconnect", `${WAITED} redis.disconnect();`],
-    [
-      "likewise, after it has given up to connect",
-      `${WAITED} redis.options.retryStrategy = () => null; redis.stream.destroy();`,
-    ],
     [
       "a client with a connection for replicas, after quit of the one it was given",
       `const kept = new LockClient(redis, { replicas: 1, replicasTimeout: 1 });
@@ -114,14 +109,6 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
        redis.disconnect();`,
     ],
     [
-      "a client that has waited, with a connection that does not hold the process",
-      `${WAITED} redis.stream.unref();`,
-    ],
-    [
-      "close with a long grace that nothing needs",
-      "await client.close({ timeout: 3_600_000 }); await redis.quit();",
-    ],
-    [
       "close with a long grace whose hold ends",
       `const hold = await lock.lock(); const closing = client.close({ timeout: 3_600_000 });
        await hold.unlock(); await closing; await redis.quit();`,
@@ -132,19 +119,11 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
        await own.getLock("x" + process.pid).run(() => {}); await own.close(); redis.disconnect();`,
     ],
     [
-      "a run whose hold was lost, and errors nobody hears",
-      `await lock.run(() => lock.forceUnlock()).catch(() => {}); await redis.quit();`,
-    ],
-    [
-      "losses that nobody asks about",
-      `await lock.lock({ lease: 5_000 }); await new Promise((done) => setTimeout(done, 5_100)); await redis.quit();`,
-    ],
-    [
       "an unlock that gets no answer",
       // Nobody waits for the answer, so no timer may keep the process alive for it.
       "const hold = await lock.lock(); redis.disconnect(); hold.unlock().catch(() => {});",
     ],
-  ])("%s", async (_, body) => {
+  ])("%s [§1 unreferenced] [§6 no-unhandled]", async (_, body) => {
     expect(await run(body)).toEqual(FINE);
   });
 });

@@ -253,17 +253,6 @@ describe("what it ends", () => {
   );
 
   row(
-    "lock.unlock() of the scope whose hold it ended resolves [§1 close-ends-holds]",
-    async ({ lock, client }) => {
-      await client.scope(async () => {
-        await lock.lock();
-        await client.close({ timeout: 0 });
-        await lock.unlock();
-      });
-    },
-  );
-
-  row(
     "a run that goes on over it rejects LOCK_LOST with its result; its own error wins [§1 close-ends-holds]",
     async (place) => {
       const { lock, a } = place;
@@ -330,23 +319,7 @@ test("own connections are gone after close, and the given one is open and has no
   expect(await mine.ping()).toBe("PONG");
 });
 
-test("close ends though Redis was never reached [§1 close]", async () => {
-  const nobody = LockClient.connect({ host: "127.0.0.1", port: 1 }, { commandTimeout: 100 });
-  const calling = watch(nobody.getLock("a").lock());
-  await nobody.close();
-  expect(calling.error).toBeInstanceOf(Error);
-});
-
 describe("await using", () => {
-  row("of a client closes it [§1 close]", async ({ lock, client }) => {
-    {
-      await using mine = client;
-      await (await lock.lock()).unlock();
-      expect(mine).toBe(client);
-    }
-    expect(await failure(lock.lock())).toMatchObject(CLOSED);
-  });
-
   row(
     "of a hold gives it back, with the errors of unlock, and null is fine [§2 hold-face]",
     async ({ lock, excluded, view }) => {

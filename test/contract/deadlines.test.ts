@@ -115,16 +115,6 @@ row("all holds of an owner last until the latest of their leases [§2 one-deadli
   await unlockAll(holds);
 });
 
-row("a longer nested lease is kept by Redis for all holds [§2 one-deadline]", async (place) => {
-  const holds = await nest(place, 10_000, 5_000, 20_000);
-  expect(await place.view.ttl()).toBe(20_000);
-  expect(new Set(holds.map(({ ownerId }) => ownerId)).size).toBe(1);
-  await place.pass(4_000);
-  expect(held(holds)).toEqual(all(holds, true));
-  expect(await place.rival.tryLock()).toBeNull();
-  await unlockAll(holds);
-});
-
 row(
   "all holds of an owner are lost together, at their one deadline [§2 one-deadline] [§2 shared-loss]",
   async (place) => {
@@ -153,18 +143,6 @@ for (const order of ORDERS) {
     },
   );
 }
-
-row.real("holds given back in any order leave the others held [§2 unlock-hold]", async (place) => {
-  for (const order of ORDERS) {
-    const holds = await nest(place, 60_000, 60_000, 60_000);
-    for (const which of order) {
-      expect(await place.rival.tryLock()).toBeNull();
-      expect(holds[which]?.isHeld).toBe(true);
-      await holds[which]?.unlock();
-    }
-    await (await place.rival.tryLock())?.unlock();
-  }
-});
 
 row(
   "a hold with a short lease next to a kept one lasts as long as that, and then as long as was last granted [§2 one-deadline] [§2 watchdog-any]",
@@ -272,15 +250,6 @@ row("acquiredAt is the wall clock's time of the grant [§2 hold-face]", async ({
   const hold = await lock.lock();
   expect(hold.acquiredAt).toBe(server.clock.wall());
   await hold.unlock();
-});
-
-row.real("await using gives the lock back at the end of the block [§2 hold-face]", async ({ lock, twin }) => {
-  {
-    await using hold = await lock.lock();
-    expect(hold.isHeld).toBe(true);
-    expect(await twin.isLocked()).toBe(true);
-  }
-  expect(await twin.isLocked()).toBe(false);
 });
 
 const warnings = recordWarnings();

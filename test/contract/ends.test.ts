@@ -1,6 +1,5 @@
 /** Contract section 3: where scopes and runs end, and what of the library runs outside them. */
 import { once } from "node:events";
-import { createServer as createHttpServer, get } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setFlagsFromString } from "node:v8";
@@ -182,40 +181,6 @@ row.real(
     expect(await lock.run(() => ask(tries.port))).toBe("refused");
     tries.stop();
     await (await rival.lock()).unlock();
-  },
-);
-
-row.real(
-  "the requests of an HTTP server that is started inside a scope take turns like strangers [§3 ends]",
-  SOCKETS,
-  async (place) => {
-    const { client, lock, other } = place;
-    const ids = new Set<string>();
-    let [inside, most] = [0, 0];
-    const work = async (): Promise<string> => {
-      const hold = await lock.lock();
-      ids.add(hold.ownerId);
-      most = Math.max(most, ++inside);
-      await new Promise((resolve) => setImmediate(resolve));
-      inside--;
-      await hold.unlock();
-      return surroundings(place);
-    };
-    const { http, hold } = await client.scope(async () => {
-      const http = createHttpServer((_, response) => void work().then((seen) => response.end(seen)));
-      http.listen(0, "127.0.0.1");
-      await once(http, "listening");
-      return { http, hold: await other.lock() };
-    });
-    const { port } = http.address() as AddressInfo;
-    const fetchText = async () => {
-      const [response] = await once(get({ port, host: "127.0.0.1", agent: false }), "response");
-      return text(response);
-    };
-    expect(await Promise.all([1, 2, 3].map(fetchText))).toEqual([OUTSIDE, OUTSIDE, OUTSIDE]);
-    expect([ids.size, most]).toEqual([3, 1]);
-    await hold.unlock();
-    http.close();
   },
 );
 

@@ -192,22 +192,6 @@ row(
 );
 
 row(
-  "extend() whose hold's deadline passes before the answer comes rejects as expired [§2 extend-errors]",
-  { kinds: SINGLE, client: { commandTimeout: 30_000 } },
-  async ({ lock, a, server, settle }) => {
-    const hold = await lock.lock({ lease: 2_000 });
-    a.keep("replies");
-    const call = watch(hold.extend(60_000));
-    await settle();
-    // The process has stalled: no timer has fired yet.
-    server.clock.moveTo(2_000);
-    await a.letGo();
-    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-    expect(hold.isHeld).toBe(false);
-  },
-);
-
-row(
   "extend() without an answer is UNAVAILABLE in time, and the hold keeps the deadline that it had [§2 unavailable] [§2 extend-later]",
   { kinds: SINGLE, client: IMPATIENT },
   async ({ lock, a, pass }) => {
@@ -248,27 +232,3 @@ for (const isKnown of [true, false]) {
     },
   );
 }
-
-row(
-  "a copy of an extend() that arrives late never shortens, lengthens or brings back anything [§2 counts-once]",
-  { kinds: SINGLE, client: IMPATIENT },
-  async ({ lock, a, pass, settle, view }) => {
-    const hold = await lock.lock({ lease: 20_000 });
-    a.keep("requests");
-    const first = watch(hold.extend(25_000));
-    await settle();
-    await a.reconnect();
-    expect(first.outcome).toBeUndefined();
-    await hold.extend(50_000);
-    await a.letGo();
-    expect([hold.remaining, await view.ttl()]).toEqual([leaves(50_000), 50_000]);
-    a.keep("requests");
-    const second = watch(hold.extend(60_000));
-    await pass(COMMAND_TIMEOUT);
-    expect(second.outcome).toBe("UNAVAILABLE");
-    await a.reconnect();
-    await hold.unlock();
-    await a.letGo();
-    expect(await view.hash()).toEqual({});
-  },
-);

@@ -2,15 +2,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import type * as holdfast from "../../src/index.js";
-import {
-  type Hold,
-  isLockError,
-  type Lock,
-  type LockClient,
-  type LockEventName,
-  type LockEvents,
-  type LockOptions,
-} from "../../src/index.js";
+import type { Hold, Lock, LockClient, LockEventName, LockEvents } from "../../src/index.js";
 import { deferred } from "../support/deferred.js";
 import { EVENTS } from "../support/event-names.js";
 import { type Endpoint, failure, type RedisServer, redisCall, until, watch } from "../support/index.js";
@@ -76,25 +68,6 @@ export async function warmUpAtLast(lock: Lock): Promise<void> {
 /** Takes a lock with a short lease, again until a grant arrives before its lease is over. */
 export function takeBriefly(lock: Lock, lease: number): Promise<Hold> {
   return until("a grant arrives within its lease", () => lock.lock({ lease }));
-}
-
-/** A run of a client with a short time-out: repeated until the lock is granted, and not repeated after that. */
-export async function runAtLast<T>(
-  lock: Lock,
-  work: (hold: Hold) => T | Promise<T>,
-  options: LockOptions = {},
-): Promise<T> {
-  let hasBegun = false;
-  for (;;) {
-    try {
-      return await lock.run((hold) => {
-        hasBegun = true;
-        return work(hold);
-      }, options);
-    } catch (error) {
-      if (hasBegun || !isLockError(error, "UNAVAILABLE")) throw error;
-    }
-  }
 }
 
 /** Creates a user with these rights, written as for ACL SETUSER with a space between two. */

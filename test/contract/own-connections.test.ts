@@ -38,10 +38,20 @@ const SPOILS: readonly [what: string, spoil: (redis: Given) => unknown, options?
   ["has been quit", (redis) => redis.quit()],
   ["has been disconnected", (redis) => redis.disconnect()],
   ["was never connected", noop, { lazyConnect: true }],
-  ["refuses what it cannot send", noop, { enableOfflineQueue: false, maxRetriesPerRequest: 0 }],
-  ["loses what was on its way", noop, { autoResendUnfulfilledCommands: false, enableAutoPipelining: true }],
-  ["gives up at once", noop, { retryStrategy: () => null, commandTimeout: 1, socketTimeout: 1 }],
-  ["makes texts of numbers", noop, { stringNumbers: true }],
+  [
+    "gives up at once, refuses what it cannot send, and loses what was on its way",
+    noop,
+    {
+      retryStrategy: () => null,
+      commandTimeout: 1,
+      socketTimeout: 1,
+      maxRetriesPerRequest: 0,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      enableAutoPipelining: true,
+      stringNumbers: true,
+    },
+  ],
 ];
 
 const VERSIONS: readonly [name: string, make: (options: ClientOptions) => Given][] = [
@@ -57,8 +67,14 @@ const VERSIONS: readonly [name: string, make: (options: ClientOptions) => Given]
   ],
 ];
 
-const table = VERSIONS.flatMap(([version, make]) =>
-  SPOILS.map(([what, spoil, options = {}]) => ({ version, what, spoil, make: () => make(options) })),
+/** All with the newest ioredis; with the older one an open MULTI, and the options. */
+const table = VERSIONS.flatMap(([version, make], older) =>
+  SPOILS.filter((_, i) => !older || i % (SPOILS.length - 1) === 0).map(([what, spoil, options = {}]) => ({
+    version,
+    what,
+    spoil,
+    make: () => make(options),
+  })),
 );
 
 test.each(table)(
@@ -205,19 +221,3 @@ test("a server that is away is tried again after half a second at most [§1 reco
   expect(performance.now() - back).toBeLessThan(1_500);
   await hold.unlock();
 });
-
-// Redis may be silent for a tenth of the time-out; the whole time-out is longer than the test.
-test.each(["refuse", "blackhole"] as const)(
-  "close({ timeout: 0 }) does not wait for a Redis that is away: %s [§1 close]",
-  async (fault) => {
-    await using proxy = await startProxy(server);
-    const client = new LockClient(proxy.connect(), { commandTimeout: 60_000 });
-    const hold = await client.getLock(`away ${fault}`).lock();
-    const { done } = await untilWaiting(client, () => client.getLock(`away ${fault}`).lock());
-    const refused = expect(done).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
-    proxy[fault]();
-    await client.close({ timeout: 0 });
-    await refused;
-    expect(hold.isHeld).toBe(false);
-  },
-);

@@ -21,27 +21,6 @@ row.real(
 );
 
 row(
-  "tasks that share lock objects exclude each other as far as the kind does [§3 bare-calls]",
-  async ({ kind, lock, excluded, pass }) => {
-    const inside: Lock[] = [];
-    let overlaps = 0;
-    const task = async (mine: Lock) => {
-      const hold = await mine.lock();
-      inside.push(mine);
-      const isShared = !kind.exclusive && !inside.includes(excluded);
-      if (inside.length > 1 && !isShared) overlaps++;
-      await new Promise((resolve) => setImmediate(resolve));
-      inside.splice(inside.indexOf(mine), 1);
-      await hold.unlock();
-    };
-    const tasks = Promise.all(Array.from({ length: 20 }, (_, i) => task(i % 4 === 3 ? excluded : lock)));
-    await pass(10_000);
-    await tasks;
-    expect(overlaps).toBe(0);
-  },
-);
-
-row(
   "a bare call re-enters inside a run of that lock, and with a hold that it names as owner [§3 bare-calls]",
   async ({ lock, twin }) => {
     await lock.run(async (outer) => {
@@ -235,23 +214,6 @@ row("a Hold names its owner, also after its unlock [§3 owner-option]", async ({
 });
 
 row(
-  "the hold of a run names its owner for other locks, and inside other scopes [§3 owner-option]",
-  async ({ client, lock, other }) => {
-    await lock.run(async (hold) => {
-      const first = await other.lock({ owner: hold });
-      expect((await other.tryLock(0, 5_000, { owner: hold }))?.ownerId).toBe(first.ownerId);
-      await client.scope(async () => {
-        const nested = await lock.tryLock(0, undefined, { owner: hold });
-        expect(nested?.ownerId).toBe(hold.ownerId);
-        await nested?.unlock();
-      });
-      await other.unlock({ owner: first });
-      await other.unlock({ owner: first });
-    });
-  },
-);
-
-row(
   "the scope of an Owner makes it the ambient one, as often as it is opened [§3 owner-option]",
   async ({ client, lock }) => {
     const owner = client.newOwner();
@@ -291,19 +253,6 @@ row(
       expect(seen).toBe(outer.ownerId);
       await outer.unlock();
     });
-  },
-);
-
-row(
-  "the run of a bare hold's owner is not stopped by that hold, and leaves it held [§3 owner-option]",
-  { kinds: [PLAIN] },
-  async ({ lock, server }) => {
-    const hold = await lock.lock();
-    server.took();
-    await lock.run(() => {}, { owner: hold });
-    expect(server.took()).toHaveLength(2);
-    expect(hold.isHeld).toBe(true);
-    await hold.unlock();
   },
 );
 

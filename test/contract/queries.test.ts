@@ -157,16 +157,6 @@ row(
 );
 
 row(
-  "a lock of a client that has asked for nothing yet knows without a command that it holds nothing [§2 queries]",
-  { kinds: [PLAIN] },
-  async (place) => {
-    const { lock } = place.with({});
-    expect([await lock.isHeldByCurrentOwner(), await lock.getHoldCount()]).toEqual([false, 0]);
-    expect(place.server.ran).toEqual([]);
-  },
-);
-
-row(
   "inspect() of all kinds shows a lock that was taken while it looked [§8 kinds-all] [B273]",
   { kinds: [PLAIN] },
   async ({ client, lock, twin, a, settle }) => {

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { Hold, Lock } from "../../src/index.js";
-import { failure, READ, row, STRANGER, type VirtualPlace, watch } from "../support/place/index.js";
+import { failure, READ, row, type VirtualPlace, watch } from "../support/place/index.js";
 
 const kinds = [READ];
 const client = { watchdogTimeout: 9_000 };
@@ -139,30 +139,6 @@ for (const isWriteOnly of [false, true]) {
     }),
   );
 }
-
-row(
-  "a nested read that finds both sides gone starts afresh [§2 loss-noticed] [§2 lost-unlock-once]",
-  { kinds },
-  inScope(async ({ read, write, server }) => {
-    const holds = [await write.lock(), await read.lock()];
-    server.delete();
-    const next = await read.lock();
-    expect(holds.map(({ isHeld }) => isHeld)).toEqual([false, false]);
-    expect(next.ownerId).not.toBe(holds[0]?.ownerId);
-    await next.unlock();
-  }),
-);
-
-row(
-  "a reader whose lock a writer has now was lost as taken [§6 reasons]",
-  { kinds },
-  inScope(async ({ read, server }) => {
-    const reading = await read.lock();
-    server.give({ mode: "write", [`${STRANGER}:write`]: "1" });
-    expect(await failure(reading.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "taken" });
-    server.delete();
-  }),
-);
 
 row(
   "the release of a lost read hold, sent again after its owner reads anew, leaves nothing of the lost hold [§2 lost-is-final] [B63]",

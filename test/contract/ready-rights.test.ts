@@ -77,12 +77,15 @@ test("a user with these rights is ready", async () => {
   await nothingStays();
 });
 
-test.each([...called, ...SENT])("without the command %s: UNSUPPORTED names it [B34]", async (command) => {
-  const error = await failure((await connect({ commands: [`-${command}`] })).ready());
-  expect(error).toMatchObject({ code: "UNSUPPORTED" });
-  expect(error.message).toContain(`'${command}`);
-  await nothingStays();
-});
+test.each([...called, ...SENT])(
+  "without the command %s: UNSUPPORTED names it [§6 unsupported] [B34]",
+  async (command) => {
+    const error = await failure((await connect({ commands: [`-${command}`] })).ready());
+    expect(error).toMatchObject({ code: "UNSUPPORTED" });
+    expect(error.message).toContain(`'${command}`);
+    await nothingStays();
+  },
+);
 
 test.each(KEYS)("without the keys %s…: UNSUPPORTED names one", async (missing) => {
   const error = await failure((await connect({ keys: without(KEYS, missing) })).ready());

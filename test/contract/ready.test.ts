@@ -150,46 +150,6 @@ describe("a user who is confined to some names", () => {
     expect(server.took()).toEqual([]);
     expect(server.ran.some(({ name }) => name === "PUBLISH")).toBe(false);
   });
-
-  test("a user who is confined to some names has to have those behind the prefix", async ({
-    party,
-    server,
-  }) => {
-    const a = party({ prefix: "app" });
-    confine(server, () => false);
-    await expectUnsupported(a, /the user of the connection may not use the key "app:holdfast-ready-[^"]+"/);
-  });
-
-  for (const beside of ["unlock_latch", "lock_queue", "lock_timeout", "lock_token", "lock__channel"])
-    test(`a user who is confined to some names has to have the keys and channels next to a name: redisson_${beside}`, async ({
-      a,
-      server,
-    }) => {
-      confine(server, (key) => !key.includes(`redisson_${beside}`));
-      await expectUnsupported(a, new RegExp(`may not use the key "redisson_${beside}[^"]*holdfast-ready-`));
-    });
-});
-
-test("a user who may not publish to a channel is told which", async ({ a, server }) => {
-  const isLockChannel = ({ name, args }: Ran) =>
-    name === "PUBLISH" && /redisson_lock__channel/.test(args[0] ?? "");
-  refusing(server, isLockChannel, "NOPERM No permissions to access a channel");
-  await expectUnsupported(
-    a,
-    /the user of the connection may not publish to the channel "redisson_lock__channel:\{holdfast-ready-/,
-  );
-});
-
-test("a user who may not subscribe to a channel is told which", async ({ a, server }) => {
-  const subscribe = server.subscribe.bind(server);
-  server.subscribe = (kind, channel, subscriber) => {
-    if (channel.startsWith("redisson_sc:")) throw new ReplyError("NOPERM No permissions to access a channel");
-    subscribe(kind, channel, subscriber);
-  };
-  await expectUnsupported(
-    a,
-    /may not subscribe to the channel "redisson_sc:\{holdfast-ready-[^"]+": .*No permissions to access a channel/,
-  );
 });
 
 describe("a server that answers SUBSCRIBE with LOADING", () => {

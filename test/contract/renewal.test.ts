@@ -45,16 +45,6 @@ row(
   },
 );
 
-row("a lock with a lease is never renewed [§2 lease]", { client }, async (place) => {
-  place.a.listen("renewed");
-  await place.lock.lock({ lease: 60_000 });
-  count(place);
-  await place.pass(50_000);
-  expect([count(place), renewals(place)]).toEqual([0, 0]);
-  await place.client.close({ timeout: 0 });
-  await place.view.wipe();
-});
-
 row.real(
   "a kept hold outlives watchdogTimeout, and a leased one does not outlive its lease [§2 lease]",
   { client: { watchdogTimeout: 600 }, kinds: SINGLE },
@@ -228,61 +218,6 @@ row(
     expect(a.heard("renewed")).toHaveLength(1);
     expect(await view.count()).toBe(1);
     await next.unlock();
-  },
-);
-
-row(
-  "a hold that is on its way back is not renewed [§2 lease] [F20]",
-  { kinds: SINGLE, client: patient },
-  async ({ lock, pass, a, server }) => {
-    const hold = await lock.lock();
-    a.keep("replies");
-    void watch(hold.unlock());
-    server.took();
-    await pass(2 * ROUND);
-    expect(server.took()).toEqual([]);
-    await a.letGo();
-  },
-);
-
-row(
-  "what ends as given back or forced leaves the owner's next hold a round of its own [§2 lease]",
-  { kinds: SINGLE, client },
-  async (place) => {
-    const { lock, pass, a, client: mine } = place;
-    for (const isForced of [false, true]) {
-      await mine.scope(async () => {
-        const first = await lock.lock();
-        if (isForced) a.loseAll("forced");
-        else await first.unlock();
-        await pass(ROUND - 200);
-        const hold = await lock.lock();
-        count(place);
-        await pass(ROUND - 1);
-        expect(count(place)).toBe(0);
-        await pass(1 + WATCHDOG / 12);
-        expect(count(place)).toBe(1);
-        await hold.unlock();
-      });
-    }
-  },
-);
-
-row(
-  "a renewal that fails while the lock is on its way back is announced to nobody [§2 lease]",
-  { kinds: SINGLE, client },
-  async ({ lock, pass, a }) => {
-    a.listen("suspended");
-    const outer = await lock.lock();
-    const inner = await lock.lock({ owner: outer });
-    await pass(ROUND - 1);
-    a.keep("requests");
-    await pass(1);
-    const unlocks = [watch(outer.unlock()), watch(inner.unlock())];
-    await pass(1_000);
-    expect(a.heard("suspended")).toEqual([]);
-    await a.letGo();
-    for (const { state } of unlocks) expect(state).not.toBe("pending");
   },
 );
 

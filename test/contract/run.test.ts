@@ -121,21 +121,6 @@ for (const [title, reason, lose] of [
   );
 }
 
-row.real(
-  "run() whose lock was taken rejects LOCK_LOST with the function's result, and leaves the other's lock [§2 run-lost]",
-  { kinds: SINGLE },
-  async ({ lock, view }) => {
-    let theirs: object = {};
-    const run = lock.run(async () => {
-      theirs = await view.seize();
-      return 42;
-    });
-    expect(await failure(run)).toMatchObject({ code: "LOCK_LOST", reason: "taken", result: 42 });
-    expect(await view.hash()).toEqual(theirs);
-    await view.wipe();
-  },
-);
-
 row(
   "the loss of a nested run is the outer one's too [§2 run-lost] [§2 shared-loss]",
   async ({ lock, view }) => {
@@ -203,17 +188,5 @@ row(
     });
     await settle();
     await (await rival.tryLock())?.unlock();
-  },
-);
-
-row(
-  "a call after hold.unlock() inside the function takes the lock anew [§2 run-unlock-inside] [§3 lock-after-last-unlock]",
-  async ({ lock }) => {
-    await lock.run(async (hold) => {
-      await hold.unlock();
-      const second = await lock.lock();
-      expect(second.ownerId).not.toBe(hold.ownerId);
-      await second.unlock();
-    });
   },
 );

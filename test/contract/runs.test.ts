@@ -1,7 +1,7 @@
 /** Contract section 3: `lock.run` follows the call tree, and one owner acts for all runs of a tree. */
 import { expect } from "vitest";
 import { type Lock, MultiLock } from "../../src/index.js";
-import { deferred, failure, GROUPS, PLAIN, READ, row, WRITE, watch } from "../support/place/index.js";
+import { deferred, failure, PLAIN, row, WRITE, watch } from "../support/place/index.js";
 
 row.real(
   "runs of a lock inside its run re-enter, through helpers, timers and runs of other locks [§3 nested-runs]",
@@ -81,17 +81,6 @@ row(
 );
 
 row(
-  "sibling reads inside a run of another lock are one owner's [§3 run-tree]",
-  { kinds: [READ] },
-  async ({ lock, other }) => {
-    await other.run(async () => {
-      const ids = await Promise.all([lock.run((hold) => hold.ownerId), lock.run((hold) => hold.ownerId)]);
-      expect(new Set(ids).size).toBe(1);
-    });
-  },
-);
-
-row(
   "a run of the write side is refused inside a run of the read side, at any depth of the tree [§3 run-tree]",
   { kinds: [WRITE] },
   async ({ client, lock, other }) => {
@@ -104,16 +93,6 @@ row(
       await refused();
       await other.run(refused);
     });
-  },
-);
-
-row(
-  "runs of a group and of one of its members re-enter each other [§3 run-tree]",
-  { kinds: GROUPS },
-  async ({ client, lock }) => {
-    const member = client.getLock("job");
-    await lock.run(() => member.run(() => lock.run(() => 1, { wait: 0 }), { wait: 0 }));
-    await member.run(() => lock.run(() => member.run(() => 1, { wait: 0 }), { wait: 0 }));
   },
 );
 

@@ -271,21 +271,6 @@ for (const order of ORDERS)
     },
   );
 
-row(
-  "unlock() does not take a run() that is under way for a lock() [§3 scope-unlock]",
-  async ({ client, lock, rival, settle }) => {
-    const theirs = await rival.lock();
-    await client.scope(async () => {
-      const run = watch(lock.run(() => 1));
-      await settle();
-      expect((await failure(lock.unlock())).message).toContain("nothing to unlock");
-      await theirs.unlock();
-      await settle();
-      expect(run.outcome).toBe(1);
-    });
-  },
-);
-
 row.real(
   "a scope inside a scope or a run is a new owner, which holds nothing and is kept out [§3 scope-in-scope]",
   async ({ client, lock, excluded }) => {
@@ -328,15 +313,3 @@ row(
     });
   },
 );
-
-row("NOT_OWNER says what happened and what to do, and no more [§3 bare-unlock]", async ({ client, lock }) => {
-  const end = /\. See docs\/guide\.md#not_owner$/;
-  expect((await failure(lock.unlock())).message.replace(end, "")).toBe(
-    `lock "${lock.name}": unlock() outside a scope does not know whose hold to give back; ` +
-      "call hold.unlock() of what lock() resolved with, or have lock() and unlock() inside one client.scope()",
-  );
-  expect((await failure(client.scope(() => lock.unlock()))).message.replace(end, "")).toBe(
-    `lock "${lock.name}": nothing to unlock: this owner has no open lock() or tryLock() of this lock; ` +
-      "if another call took it, unlock the hold that it resolved with",
-  );
-});

@@ -25,7 +25,7 @@ function prints(what: unknown): string[] {
   ];
 }
 
-test("no object of a public class shows the password [B33]", async () => {
+test("no object of a public class shows the password [§6 no-secrets] [B33]", async () => {
   const [one, two, three, given] = clients as [LockClient, LockClient, LockClient, LockClient];
   const readWrite = one.getReadWriteLock("document");
   const locks = [

@@ -6,13 +6,12 @@ import {
   type FaultProxy,
   forFile,
   forTest,
-  named,
   startProxy,
   startRedis,
   UNHURRIED,
   until,
 } from "../support/index.js";
-import { failure, recordEvents, runAtLast, type SeenEvent, setUser, warmUpAtLast } from "./helpers.js";
+import { failure, recordEvents, type SeenEvent, setUser } from "./helpers.js";
 import { expectClean, LEASE, PASSWORD, USER_PASSWORD, url } from "./secrets.js";
 
 let proxy: FaultProxy;
@@ -77,53 +76,6 @@ describe("UNAVAILABLE", () => {
     }
   });
 
-  test("the server is silent", async () => {
-    const { lock, events } = subject();
-    await warmUpAtLast(lock);
-    proxy.blackhole();
-    const error = await failure(lock.lock({ lease: LEASE }));
-    expect(error).toMatchObject({ code: "UNAVAILABLE" });
-    areClean(error, events);
-  });
-
-  test("connections are cut again and again", async () => {
-    const { lock, events } = subject();
-    await warmUpAtLast(lock);
-    const fault = proxy.cutReplyOf(named("EVAL", "EVALSHA"), 1_000);
-    const error = await failure(lock.lock({ lease: LEASE }));
-    fault.cancel();
-    expect(error).toMatchObject({ code: "UNAVAILABLE" });
-    areClean(error, events);
-  });
-
-  test("the server answers with a passing error", async () => {
-    const { lock, events } = subject();
-    await warmUpAtLast(lock);
-    await server.call("CONFIG", "SET", "maxmemory", "1");
-    try {
-      const error = await failure(lock.lock({ lease: LEASE }));
-      expect(error).toMatchObject({ code: "UNAVAILABLE" });
-      areClean(error, events);
-    } finally {
-      await server.call("CONFIG", "SET", "maxmemory", "0");
-    }
-  });
-
-  test("a release that gets no answer, and a run that ends so", async () => {
-    const { lock, events } = subject();
-    const hold = await until("it is taken", () => lock.lock({ lease: LEASE }));
-    const run = subject().lock;
-    proxy.blackhole();
-    areClean(await failure(hold.unlock()), events);
-    areClean(await failure(run.lock({ lease: LEASE })));
-    proxy.restore();
-    await until("the release got through", async () => (await server.call("EXISTS", "a")) === 0);
-
-    await runAtLast(lock, () => proxy.blackhole(), { lease: LEASE });
-    await until("the error was told", () => events.some(({ name }) => name === "error"));
-    for (const event of events) isClean(event);
-  });
-
   test("a renewal that fails, and the loss that follows", async () => {
     const { lock, events } = subject("", PASSWORD, { commandTimeout: 1_000, watchdogTimeout: 4_500 });
     const hold = await until("it is taken", () => lock.lock());
@@ -140,13 +92,6 @@ describe("a wrong password", () => {
     const { lock, client, events } = subject("", USER_PASSWORD);
     areClean(await failure(lock.lock({ lease: LEASE })), events);
     areClean(await failure(client.ready()), events);
-    await until("the connection's error was told", () => events.some(({ name }) => name === "error"));
-    for (const event of events) isClean(event);
-  });
-
-  test("of an unknown user", async () => {
-    const { lock, events } = subject("nobody", USER_PASSWORD);
-    areClean(await failure(lock.lock({ lease: LEASE })), events);
     await until("the connection's error was told", () => events.some(({ name }) => name === "error"));
     for (const event of events) isClean(event);
   });
@@ -195,15 +140,6 @@ test("a key that holds other data", async () => {
   }
 });
 
-test("the reconnecting subscriber of a waiter", async () => {
-  const { client, lock, events } = subject();
-  await server.call("HSET", "a", "b0e5b1a2-0000-4000-8000-000000000000:1", "1");
-  const waiting = lock.lock({ lease: LEASE, wait: 400 });
-  proxy.cut();
-  areClean(await failure(waiting), events);
-  isClean(client); // as in a log of the client object itself
-});
-
 describe("arguments of connect", () => {
   test.each([
     ["another protocol", `http://:${PASSWORD}@127.0.0.1`],
@@ -216,10 +152,5 @@ describe("arguments of connect", () => {
 
   test("a URL with a keyPrefix", async () => {
     areClean(await failure(() => LockClient.connect(`redis://:${PASSWORD}@127.0.0.1:1?keyPrefix=x:`)));
-  });
-
-  test("wrong client options", async () => {
-    const target = url("", PASSWORD, proxy.port);
-    areClean(await failure(() => LockClient.connect(target, { watchdogTimeout: 1 })));
   });
 });

@@ -177,23 +177,6 @@ inScope(
 );
 
 inScope(
-  "a run that waits for a stranger gives up its turn by its abort [§3 parallel-runs]",
-  async ({ lock, rival, runs, settle, pass }) => {
-    const controller = new AbortController();
-    const theirs = await rival.lock();
-    const first = runs.begin("a", lock, { signal: controller.signal });
-    for (const name of ["b", "c"]) runs.begin(name, lock);
-    await settle();
-    controller.abort("enough");
-    await settle();
-    expect(first.outcome).toBe("enough");
-    await theirs.unlock();
-    await pass(100);
-    await runs.endInTurn("b", "c");
-  },
-);
-
-inScope(
   "siblings that wait together for a stranger's lock run in call order, and only one asks [§3 parallel-runs]",
   async ({ lock, rival, runs, server, kind, pass }) => {
     const theirs = await rival.lock();
@@ -206,28 +189,6 @@ inScope(
     await runs.end("a");
     expect(server.took().length).toBeLessThanOrEqual((2 * kind.members) / kind.servers);
     await runs.endInTurn("b", "c");
-  },
-);
-
-inScope(
-  "of siblings that wait for their turn only one asks while a stranger has the lock [§3 parallel-runs]",
-  async ({ lock, rival, runs, settle, server, kind, pass }) => {
-    runs.begin("a", lock);
-    await settle();
-    for (const name of ["b", "c"]) runs.begin(name, lock);
-    const theirs = watch(rival.lock());
-    await settle();
-    server.took();
-    await runs.end("a");
-    // One end, and at most two tries of each side that wants the lock.
-    expect(server.took().length).toBeLessThanOrEqual((5 * kind.members) / kind.servers);
-    for (const name of ["b", "c"]) {
-      await theirs.value?.unlock();
-      await pass(100);
-      await runs.end(name);
-    }
-    await pass(100);
-    await theirs.value?.unlock();
   },
 );
 

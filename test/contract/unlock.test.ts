@@ -115,18 +115,6 @@ row(
   },
 );
 
-row(
-  "unlocks of one owner that are called together free the lock [§2 unlock-hold]",
-  async ({ lock, rival }) => {
-    const outer = await lock.lock();
-    const inner = await lock.lock({ owner: outer });
-    await Promise.all([outer.unlock(), inner.unlock()]);
-    const next = await rival.tryLock();
-    expect(next?.isHeld).toBe(true);
-    await next?.unlock();
-  },
-);
-
 for (const way of WAYS) {
   row(
     `an unlock() whose ${way} are on their way is UNAVAILABLE in time, goes on, and a further one asks again [§2 unlock-unavailable]`,

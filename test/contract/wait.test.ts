@@ -116,26 +116,6 @@ for (const wait of [2 ** 31, 2 ** 53, Number.MAX_VALUE, Number.POSITIVE_INFINITY
   );
 }
 
-row("a wait may be no whole number [§2 wait]", { kinds: [PLAIN] }, async ({ lock, rival, pass }) => {
-  const theirs = await rival.lock();
-  const calls = [watch(lock.tryLock(2_900.5)), watch(lock.lock({ wait: 2_900.25 }))];
-  await pass(2_901);
-  expect(calls.map(({ outcome }) => outcome)).toEqual([null, "WAIT_TIMEOUT"]);
-  await theirs.unlock();
-});
-
-row.real("options that are undefined are absent [§2 wait] [§6 arguments]", async ({ lock, rival, view }) => {
-  const nothing = { wait: undefined, lease: undefined, signal: undefined, owner: undefined };
-  const hold = await lock.lock(nothing);
-  expect(await view.ttl()).toBeGreaterThan(20_000);
-  expect(await rival.tryLock(undefined, undefined, { signal: undefined, owner: undefined })).toBeNull();
-  expect([await lock.isHeldByCurrentOwner({ owner: undefined }), await lock.getHoldCount(undefined)]).toEqual(
-    [false, 0],
-  );
-  await hold.unlock();
-  expect(await lock.run(() => 5, undefined)).toBe(5);
-});
-
 row(
   "a signal ends the wait at once, with its reason, and the others wait on [§2 signal]",
   { client: PATIENT },
@@ -218,17 +198,6 @@ row.real(
     expect(calls.map(({ error }) => error)).toEqual([reason, reason, reason]);
     await place.eventually(async () => !(await place.lock.isLocked()));
     await (await lock.lock()).unlock();
-  },
-);
-
-row.real(
-  "the platform's signal of a time-out ends a wait with its error [§2 signal]",
-  { kinds: [PLAIN] },
-  async (place) => {
-    const theirs = await place.rival.lock();
-    const aborted = failure(place.lock.lock({ signal: AbortSignal.timeout(30) }));
-    expect((await aborted).name).toBe("TimeoutError");
-    await theirs.unlock();
   },
 );
 

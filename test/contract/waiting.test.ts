@@ -1,12 +1,9 @@
 /** Contract section 2: what wakes those who wait, and what they cost. */
 import { expect } from "vitest";
-import type { Hold } from "../../src/index.js";
 import {
   EXCLUSIVE,
   FAIR,
-  GROUPS,
   PLAIN,
-  READ,
   row,
   SINGLE,
   type VirtualPlace,
@@ -144,83 +141,6 @@ row(
     await pass(100);
     expect(call.value?.isHeld).toBe(true);
     await call.value?.unlock();
-  },
-);
-
-row(
-  "calls for a lock of several members wait and are granted like others [§2 woken-by-message]",
-  { kinds: GROUPS, client: PATIENT },
-  async ({ lock, rival, pass }) => {
-    const theirs = await rival.lock({ lease: 60_000 });
-    const call = watch(lock.lock());
-    await pass(5_000);
-    expect(call.state).toBe("pending");
-    await theirs.unlock();
-    await pass(2_000);
-    expect(call.value?.isHeld).toBe(true);
-    await call.value?.unlock();
-  },
-);
-
-row(
-  "readers that wait behind a writer are granted together [§2 woken-by-message] [§4 read-write]",
-  { kinds: [READ], client: PATIENT },
-  async ({ lock, rival, settle }) => {
-    const writing = await rival.lock();
-    const calls = [1, 2, 3].map(() => watch(lock.lock()));
-    await settle();
-    await writing.unlock();
-    await settle();
-    expect(calls.map(({ value }) => value?.isHeld)).toEqual([true, true, true]);
-    for (const { value } of calls) await (value as Hold).unlock();
-  },
-);
-
-row(
-  "first come, first served: a fair lock keeps the order over processes, past those who leave [§4 fair] [F33]",
-  { kinds: [FAIR], client: PATIENT },
-  async ({ lock, twin, pass, settle }) => {
-    const first = await twin.lock();
-    const controller = new AbortController();
-    const leaving = watch(lock.lock({ signal: controller.signal }));
-    await pass(10);
-    const calls: ReturnType<typeof watch<Hold>>[] = [];
-    for (const each of [lock, twin, lock, lock, twin]) {
-      calls.push(watch(each.lock()));
-      await pass(10);
-    }
-    await pass(60_000);
-    controller.abort("enough");
-    await settle();
-    expect(leaving.outcome).toBe("enough");
-    await first.unlock();
-    for (const [i, call] of calls.entries()) {
-      await settle();
-      expect(calls.map(({ state }) => state === "resolved")).toEqual(calls.map((_, other) => other <= i));
-      await call.value?.unlock();
-    }
-  },
-);
-
-row(
-  "a fair lock skips a waiter whose process has gone silent, after three polls [§4 fair] [F31]",
-  { kinds: [FAIR], client: { ...PATIENT, pollCap: 1_000 } },
-  async ({ lock, twin, b, pass }) => {
-    const first = await lock.lock({ lease: 1_000 });
-    const silent = watch(twin.lock());
-    await pass(10);
-    const next = watch(lock.lock());
-    await pass(10);
-    await b.cut();
-    await first.unlock();
-    await pass(2_000);
-    expect(next.outcome).toBe("pending");
-    await pass(3_000);
-    expect(next.value?.isHeld).toBe(true);
-    await next.value?.unlock();
-    await b.mend();
-    await pass(3_000);
-    await silent.value?.unlock();
   },
 );
 

@@ -1,15 +1,7 @@
 /** Wake-ups on a cluster: sharded and classic pub/sub, lost connections of nodes, and a slot that moves. */
 import { describe, expect, test } from "vitest";
-import {
-  type Endpoint,
-  isSharded,
-  needSharded,
-  ownConnections,
-  type RedisServer,
-  type UserRedis,
-  until,
-} from "../support/index.js";
-import { failsSoon, Stage, soon, turn, useStage, watch } from "./harness.js";
+import { isSharded, needSharded, ownConnections, type UserRedis, until } from "../support/index.js";
+import { failsSoon, Stage, soon, useStage, watch } from "./harness.js";
 import { expectNothingLeft } from "./remains.js";
 
 const NEVER = 60_000;
@@ -60,25 +52,6 @@ describe.concurrent("a waiter of another client is woken", () => {
       await expectNothingLeft(bed, 20_000);
     },
   );
-
-  test("though ioredis was told stringNumbers and so knows only some of the slots", async () => {
-    const redis = stage.cluster.connect({ redisOptions: { stringNumbers: true } });
-    await using bed = await stage.bed({ topology });
-    const { LockClient } = await import("../../src/index.js");
-    await using client = new LockClient(redis, { pollCap: 1_000 });
-    const names = Array.from({ length: 9 }, (_, i) => `${bed.name}${i}`);
-    const theirs = await Promise.all(names.map((name) => bed.client.getLock(name).lock()));
-    const waiting = names.map((name) => watch(client.getLock(name).lock()));
-    await turn();
-    await Promise.all(theirs.map((hold) => hold.unlock()));
-    await until("all have theirs", () => waiting.every(({ state }) => state !== "pending"), {
-      timeout: SOON,
-    });
-    expect(waiting.map(({ error }) => error)).toEqual(names.map(() => undefined));
-    await Promise.all(waiting.map(({ value }) => value?.unlock()));
-    await client.close({ timeout: 0 });
-    redis.disconnect();
-  });
 });
 
 describe.concurrent("the first call of a client, which has to ask the server about sharded pub/sub,", () => {
@@ -102,26 +75,6 @@ describe.concurrent("the first call of a client, which has to ask the server abo
     };
   }
 
-  test("is ended by its signal at once", async () => {
-    await using it = await fresh(800);
-    const controller = new AbortController();
-    const call = watch(it.lock.lock({ signal: controller.signal }));
-    await turn();
-    controller.abort("enough");
-    await turn();
-    expect(call.error).toBe("enough");
-  });
-
-  test("is ended by close, and holds nothing afterwards", async () => {
-    await using it = await fresh(300);
-    const call = watch(it.lock.lock());
-    await turn();
-    await it.client.close({ timeout: 0 });
-    expect(await failsSoon(call)).toMatchObject({ code: "CLIENT_CLOSED" });
-    await until("the last commands have been executed", () => it.own.status !== "ready");
-    await expectNothingLeft(it.bed);
-  });
-
   test.for([
     ["says nothing about the server: it rejects, and the next call asks again", "ERR backend is restarting"],
     ["asks for a password: it rejects, and the next call asks again", "NOAUTH Authentication required."],
@@ -142,16 +95,6 @@ describe.concurrent("the first call of a client, which has to ask the server abo
     expect(asked).toBe(2);
     await theirs.unlock();
     await (await soon(second)).unlock();
-  });
-
-  test("does not get its `wait` twice", async () => {
-    await using it = await fresh(4_000, 20_000);
-    const theirs = await it.bed.lock.lock();
-    const call = watch(it.lock.tryLock(7_000));
-    await until("the call is over", () => call.state !== "pending");
-    expect(call.value).toBeNull();
-    expect(call.took).toBeLessThan(10_500); // it would take 11 000 if the time before did not count
-    await theirs.unlock();
   });
 });
 
@@ -178,45 +121,3 @@ describe.concurrent("subscribers", () => {
     },
   );
 });
-
-describe.concurrent("the lock's slot moves to another master while a waiter waits [F15]", () => {
-  test("after the holder died: it gets the lock within pollCap and a bit", async () => {
-    await using own = await Stage.start(["cluster"]);
-    const client = { pollCap: 1_500 };
-    await using other = await own.bed({ topology, client });
-    await using bed = await own.bed({ topology, client });
-    await other.client.getLock(bed.name).lock({ lease: 1_500 });
-    const waiting = watch(bed.lock.lock());
-    const sharded = await isSharded("auto");
-    await until("it listens", async () => (await listening(own, bed.name, sharded)).length === 1);
-    await migrate(own, bed.name);
-    await until("it has the lock", () => waiting.state !== "pending", { timeout: 1_500 + SOON });
-    expect(waiting.error).toBeUndefined();
-    // On its new node the lock is renewed, handed on and given back like any other lock.
-    const next = watch(other.client.getLock(bed.name).lock());
-    await waiting.value?.unlock();
-    await until("the next one has it", () => next.state !== "pending", { timeout: 1_500 + SOON });
-    await next.value?.unlock();
-    await expectNothingLeft(bed, 20_000);
-  });
-});
-
-/** Moves the slot of a key, and all keys in it, to another master. */
-async function migrate({ cluster }: Stage, key: string): Promise<Endpoint> {
-  const from = await cluster.masterFor(key);
-  const to = cluster.nodes.find((node) => node !== from) as RedisServer;
-  const slot = Number(await from.call("CLUSTER", "KEYSLOT", key));
-  const [fromId, toId] = await Promise.all(
-    [from, to].map(async (node) => String(await node.call("CLUSTER", "MYID"))),
-  );
-  await to.call("CLUSTER", "SETSLOT", slot, "IMPORTING", fromId ?? "");
-  await from.call("CLUSTER", "SETSLOT", slot, "MIGRATING", toId ?? "");
-  const keys = await from.call("CLUSTER", "GETKEYSINSLOT", slot, 100);
-  for (const each of Array.isArray(keys) ? keys : []) {
-    await from.call("MIGRATE", to.host, to.port, String(each), 0, 5_000);
-  }
-  for (const node of [to, from, ...cluster.nodes]) {
-    await node.call("CLUSTER", "SETSLOT", slot, "NODE", toId ?? "");
-  }
-  return to;
-}

@@ -1,17 +1,8 @@
 /** Counting once, over a table of connections: safety lies in the scripts. */
 import { describe, expect, test } from "vitest";
 import { nextEvent } from "../contract/helpers.js";
-import { type ClientOptions, STEADY, until } from "../support/index.js";
-import {
-  type Bed,
-  type ScriptName,
-  script,
-  soon,
-  type Topology,
-  useStage,
-  type Version,
-  watch,
-} from "./harness.js";
+import { type ClientOptions, STEADY } from "../support/index.js";
+import { type Bed, type ScriptName, script, type Topology, useStage, type Version } from "./harness.js";
 import { expectHeld, expectHeldBesidesMarkers, expectNothingLeft, ttlOf } from "./remains.js";
 
 const stage = await useStage("standalone", "cluster");
@@ -66,22 +57,6 @@ describe.concurrent("each operation counts once though its reply is lost [F1] [F
   test.each(table)("$topology, ioredis $version, $name", async ({ topology, version, row }) => {
     await using bed = await stage.bed({ topology, version, ...row, client: { watchdogTimeout: STEADY } });
     await liveThroughCuts(bed);
-    expect(bed.troubles).toEqual([]);
-  });
-});
-
-describe.concurrent("waiting works, and a waiter is woken [F9]", () => {
-  test.each(table)("$topology, ioredis $version, $name", async ({ topology, version, row }) => {
-    await using bed = await stage.bed({ topology, version, ...row, client: { pollCap: 60_000 } });
-    const hold = await bed.lock.lock();
-    const waiting = watch(bed.lock.lock());
-    // The waiter is in the queue, and has tried again since its subscription was confirmed.
-    const tries = () => bed.proxy.count(script("take", bed.name));
-    await until("the waiter is parked", () => tries() >= 3);
-    await hold.unlock();
-    const next = await soon(waiting);
-    await next.unlock();
-    await expectNothingLeft(bed, 20_000);
     expect(bed.troubles).toEqual([]);
   });
 });

@@ -3,9 +3,9 @@
  * leaves the socket corked.
  */
 import type { Redis } from "ioredis";
-import { beforeEach, expect, test, vi } from "vitest";
-import { type Hold, LockClient, MultiLock } from "../../src/index.js";
-import { forFile, forTest, ownConnections, startRedis, untilGone } from "../support/index.js";
+import { beforeEach, expect, test } from "vitest";
+import { type Hold, LockClient } from "../../src/index.js";
+import { forFile, forTest, ownConnections, startRedis } from "../support/index.js";
 
 const server = await forFile(startRedis());
 
@@ -33,28 +33,6 @@ test("the first command of a tick goes at once, the others together when it is o
   expect(corked()).toBe(0);
 });
 
-test("a release by force goes with what follows it in the tick: nobody whom it wakes comes between", async () => {
-  // The first forceUnlock() makes the server load the script.
-  expect(await client.getLock("a").forceUnlock()).toBe(false);
-  const holder = await client.getLock("a").lock();
-  const forced = client.getLock("a").forceUnlock();
-  expect(corked()).toBe(1);
-  const next = client.getLock("a").tryLock();
-  expect(await forced).toBe(true);
-  await (await next)?.unlock();
-  await expect(holder.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-});
-
-test("the commands of a group's round travel together, the first one too, and so do those of its release", async () => {
-  const group = new MultiLock(client.getLock("a"), client.getLock("b"));
-  const alone = vi.spyOn(redis.stream, "_write");
-  const together = vi.spyOn(redis.stream, "_writev");
-  const hold = await group.lock({ lease: 60_000 });
-  expect([alone.mock.calls.length, together.mock.calls.length]).toEqual([0, 1]);
-  await hold.unlock();
-  expect([alone.mock.calls.length, together.mock.calls.length]).toEqual([0, 2]);
-});
-
 test("a command that throws while it is sent holds nothing up", async () => {
   const send = redis.evalsha;
   redis.evalsha = () => {
@@ -64,18 +42,6 @@ test("a command that throws while it is sent holds nothing up", async () => {
   redis.evalsha = send;
   expect(await redis.ping()).toBe("PONG");
   await failed;
-});
-
-test("a close in the same tick holds nothing up", async () => {
-  const failed = Promise.all(
-    ["a", "b"].map((name) =>
-      expect(client.getLock(name).lock()).rejects.toMatchObject({ code: "CLIENT_CLOSED" }),
-    ),
-  );
-  const closed = client.close({ timeout: 0 });
-  expect(corked()).toBe(1);
-  await Promise.all([failed, closed]);
-  for (const name of ["a", "b"]) await untilGone(server.connect(), name);
 });
 
 test("a connection that gets a new socket within a tick is not held up", async () => {

@@ -4,7 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
-import { failure, forFile, forTest, startRedis, UNHURRIED, until } from "../support/index.js";
+import { failure, forFile, forTest, startRedis, UNHURRIED } from "../support/index.js";
 
 const server = await forFile(startRedis());
 const direct = server.connect();
@@ -73,23 +73,4 @@ describe.for(KINDS)("%s", ([, connect]) => {
     await allow("+@all");
     await lock.run(async () => expect(await heldIn(3)).toBe(true));
   });
-});
-
-test("a server that is busy at first is waited for, and the lock is taken where it belongs", async () => {
-  await allow("+@all");
-  await direct.config("SET", "busy-reply-threshold", "1");
-  const busy = failure(server.connect().eval("while true do end", 0));
-  const said = () => direct.ping().then(String, String);
-  await until("it is busy", async () => (await said()).includes("BUSY"));
-  const redis = connectAs(3);
-  const refused = new Promise((resolve) => redis.once("error", resolve));
-  const lock = forTest(new LockClient(redis, UNHURRIED)).getLock("job");
-  const call = lock.lock();
-  await refused;
-  await direct.script("KILL");
-  await busy;
-  const hold = await call;
-  expect([await heldIn(0), await heldIn(3)]).toEqual([false, true]);
-  await hold.unlock();
-  await direct.config("SET", "busy-reply-threshold", "5000");
 });

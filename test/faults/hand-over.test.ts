@@ -4,8 +4,8 @@
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { FencedHold, type Hold } from "../../src/index.js";
-import { KINDS, type Kind, PLAIN } from "../contract/kinds.js";
 import { type Fault, needSharded, until } from "../support/index.js";
+import { FENCED, type Kind, PLAIN } from "../support/place/kinds.js";
 import {
   atLast,
   type Bed,
@@ -15,13 +15,12 @@ import {
   NEVER,
   script,
   soon,
-  turn,
   untilQuiet,
   useStage,
   type Watched,
   watch,
 } from "./harness.js";
-import { expectHeldBesidesMarkers, expectNothingLeft, expectNothingLeftSoon, untilFree } from "./remains.js";
+import { expectHeldBesidesMarkers, expectNothingLeft, expectNothingLeftSoon } from "./remains.js";
 
 const PASS = script("pass");
 /** A delay that ends only by `restore`. */
@@ -72,11 +71,8 @@ async function handOver<T>(options: BedOptions, arm: (bed: Bed) => T): Promise<L
   };
 }
 
-const FENCED = KINDS.find(({ kind }) => kind === "fenced") as Kind;
 const rows: [string, BedOptions & { readonly kind: Kind }][] = [
   ["lock, standalone, ioredis 6", { kind: PLAIN }],
-  ["fenced lock, standalone, ioredis 5", { kind: FENCED, version: 5 }],
-  ["lock, cluster, ioredis 6", { kind: PLAIN, topology: "cluster" }],
   ["fenced lock, cluster, ioredis 5", { kind: FENCED, topology: "cluster", version: 5 }],
 ];
 
@@ -117,23 +113,6 @@ describe.concurrent.each(rows)("%s", (_name, options) => {
     await (await soon(next)).unlock();
     await expectNothingLeftSoon(bed);
     expect(bed.troubles).toEqual([]);
-  });
-
-  test("a client that is closed before the answer leaves nothing on the server", async () => {
-    await using line = await handOver(options, unanswered);
-    const { bed, giver, unlocked, successor, next } = line;
-    await until("the successor has the lock", async () => {
-      const fields = Object.keys(((await bed.keys())[bed.name]?.value ?? {}) as object);
-      return fields.length > 0 && !fields.includes(giver.ownerId);
-    });
-    const closing = bed.client.close({ timeout: 0 });
-    await turn();
-    for (const { error } of [successor, next]) expect(error).toMatchObject({ code: "CLIENT_CLOSED" });
-    bed.proxy.restore();
-    await closing;
-    await until("unlock has an outcome", () => unlocked.state !== "pending");
-    await untilFree(bed);
-    await expectNothingLeft(bed);
   });
 });
 

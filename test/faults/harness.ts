@@ -7,7 +7,6 @@ import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { afterAll, expect, vi } from "vitest";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
-import { type Kind, PLAIN } from "../contract/kinds.js";
 import {
   allKeys,
   type ClientOptions,
@@ -15,7 +14,6 @@ import {
   type ClusterProxy,
   type FaultProxy,
   forFile,
-  isPresence,
   type KeyState,
   type Matcher,
   ownConnections,
@@ -33,6 +31,7 @@ import {
   until,
   type Watched,
 } from "../support/index.js";
+import { type Kind, PLAIN } from "../support/place/kinds.js";
 
 export { type Watched, watch } from "../support/outcome.js";
 
@@ -56,11 +55,6 @@ export function script(name: ScriptName, word = ""): Matcher {
   return ([verb = "", body = "", ...rest]) =>
     /^EVAL(SHA)?$/.test(verb) && bodies.has(body) && rest.some((each) => each.includes(word));
 }
-
-const OWN = ["EVAL", "EVALSHA", "SUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "SUNSUBSCRIBE", "PING", "PUBSUB"];
-
-/** The commands that the library itself sends, except its presence; ioredis sends the rest to set up connections. */
-export const ownCommand: Matcher = (command) => OWN.includes(command[0] ?? "") && !isPresence(command);
 
 export type Topology = "standalone" | "cluster";
 export type Version = 5 | 6;
@@ -237,7 +231,7 @@ async function bedOf(
     redis.disconnect();
     await end();
   };
-  const make: Bed["make"] = (lockName = name) => kind.make(client, lockName);
+  const make: Bed["make"] = (lockName = name) => kind.make([client], lockName);
   return {
     kind,
     name,
@@ -246,7 +240,7 @@ async function bedOf(
     client,
     lock: make(),
     make,
-    rival: (lockName = name) => kind.rival.make(client, lockName),
+    rival: (lockName = name) => kind.rival.make([client], lockName),
     ...parts,
     troubles,
     keys: async () => Object.fromEntries(await allKeys(parts.observer, name)),

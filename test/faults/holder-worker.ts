@@ -1,14 +1,14 @@
 /** A process that holds one lock, stalls its event loop on request, and reports the state of its hold. */
 import { Redis } from "ioredis";
 import { type Hold, isLockError, LockClient } from "../../src/index.js";
-import { KINDS } from "../contract/kinds.js";
 import { UNHURRIED } from "../support/patience.js";
+import { SINGLE } from "../support/place/kinds.js";
 import { until } from "../support/until.js";
 
 interface TakeRequest {
   readonly port: number;
   readonly name: string;
-  /** The name of one of KINDS. */
+  /** The name of one of `SINGLE`. */
   readonly kind: string;
   readonly watchdogTimeout?: number;
   readonly lease?: number;
@@ -66,7 +66,7 @@ function busy(ms: number): void {
 /** The handlers for `worker.request`. */
 export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
   take: async ({ port, name, kind: wanted, watchdogTimeout, lease }: TakeRequest) => {
-    const kind = KINDS.find((each) => each.name === wanted);
+    const kind = SINGLE.find((each) => each.name === wanted);
     if (kind === undefined) throw new Error(`no kind ${wanted}`);
     redis = new Redis({ port, host: "127.0.0.1" });
     redis.on("error", () => {});
@@ -74,7 +74,7 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
     client = taking;
     // Repeated, because a short lease may be over before the grant arrives.
     hold = await until("it is granted in time", () =>
-      kind.make(taking, name).lock(lease === undefined ? {} : { lease }),
+      kind.make([taking], name).lock(lease === undefined ? {} : { lease }),
     );
     client.on("lost", () => lostEvents++);
     hold.signal.addEventListener("abort", () => {});

@@ -37,31 +37,4 @@ describe.concurrent.each(["standalone", "cluster"] as const)("%s: a late try", (
     await expectNothingLeft(bed);
     await expectNothingLeftSoon(bed);
   });
-
-  test("that arrives after it was sent again, granted, lost and given back gets nothing [B59]", async () => {
-    await using bed = await stage.bed({ topology });
-    const ghost = hold(bed, "take");
-    const granted = await bed.lock.lock();
-    expect(ghost.hits).toBe(1);
-    for (const key of Object.keys(await bed.keys()))
-      await bed.observer.eval("return redis.call('DEL', KEYS[1])", 1, key);
-    await expect(granted.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-    await untilMarked(bed);
-    await ghost.deliver();
-    await expectNothingLeft(bed, 20_000);
-    await expect(bed.lock.tryLock()).resolves.not.toBeNull();
-  });
-
-  test("that was refused when it was sent again gets nothing after the call has returned null", async () => {
-    await using bed = await stage.bed({ topology });
-    await using other = await stage.bed({ topology });
-    const theirs = await other.rival(bed.name).lock();
-    const ghost = hold(bed, "take");
-    expect(await bed.lock.tryLock()).toBeNull();
-    expect(ghost.hits).toBe(1);
-    await untilMarked(bed);
-    await theirs.unlock();
-    await ghost.deliver();
-    await expectNothingLeft(bed);
-  });
 });

@@ -2,10 +2,10 @@
  * Processes that stop, stall or die while they hold a lock: they notice it, or others get the lock when the lease ends.
  */
 import { describe, expect, test } from "vitest";
-import { PLAIN } from "../contract/kinds.js";
-import { PATIENCE, STEADY, startWorker } from "../support/index.js";
+import { PATIENCE, startWorker } from "../support/index.js";
+import { PLAIN } from "../support/place/kinds.js";
 import { bundledWorker } from "./build-worker.js";
-import { manyAtOnce, soon, useStage, watch } from "./harness.js";
+import { manyAtOnce, useStage } from "./harness.js";
 import type { Look, Stall } from "./holder-worker.js";
 import { untilFree } from "./remains.js";
 
@@ -53,15 +53,6 @@ describe.concurrent("an event loop", () => {
     await untilFree(it.bed);
     expect(await it.process.request("unhandled")).toEqual([]);
   });
-
-  test("stalled for less than the lease: the hold goes on", async () => {
-    await using it = await holder(STEADY);
-    const { first, later, lostEvents: lost } = await it.process.request<Stall>("stall", 0.4 * STEADY);
-    expect(first).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
-    expect(later).toMatchObject({ isHeld: true, aborted: false, thrown: undefined });
-    expect(lost).toBe(0);
-    expect(await it.process.request("unlock")).toBe("unlocked");
-  });
 });
 
 describe.concurrent("a lock", () => {
@@ -77,12 +68,5 @@ describe.concurrent("a lock", () => {
     expect((await it.bed.keys())[it.bed.name]?.value).toEqual(PLAIN.fields(theirs.ownerId, 1));
     await theirs.unlock();
     expect(await it.process.request("unhandled")).toEqual([]);
-  });
-
-  test("process killed: its lock is free when the lease ends, and a waiter gets it then", async () => {
-    await using it = await holder(900);
-    const waiting = watch(it.bed.rival().lock({ wait: PATIENCE }));
-    await it.process.kill();
-    await (await soon(waiting, 2 * PATIENCE)).unlock();
   });
 });

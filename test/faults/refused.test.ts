@@ -57,12 +57,9 @@ const before7 = (inner: string) => `ERR Error running script (call to f_${SHA1})
 
 const PASSING = [
   before7("@user_script: 9: -READONLY You can't write against a read only replica."),
-  before7("@user_script: 9: -NOREPLICAS Not enough good replicas to write."),
-  before7("@user_script: 9: -MISCONF Redis is configured to save RDB snapshots, but it's not able to."),
   before7("@user_script: 9: -OOM command not allowed when used memory > 'maxmemory'."),
   "ERR upstream failure",
   "NEWCODE something that no server says yet",
-  "Proxy error: backend is gone",
 ];
 
 let refusal: Refusal;

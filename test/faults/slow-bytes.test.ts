@@ -3,8 +3,8 @@ import { createServer, type Socket, connect as tcp } from "node:net";
 import { expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import { untilWaiting } from "../contract/helpers.js";
-import { KINDS } from "../contract/kinds.js";
 import { type Endpoint, forFile, freePort, releasePort, startRedis, UNHURRIED } from "../support/index.js";
+import { SINGLE } from "../support/place/kinds.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
 failOnUnhandledRejections();
@@ -47,11 +47,11 @@ test("a lock is taken, waited for and given back once through a network that bri
   await using ours = LockClient.connect({ host: way.host, port: way.port }, UNHURRIED);
   await using theirs = LockClient.connect({ host: way.host, port: way.port }, UNHURRIED);
   await Promise.all(
-    KINDS.slice(0, 2).map(async (kind) => {
+    SINGLE.slice(0, 2).map(async (kind) => {
       const name = `order of the ${kind.name}`;
-      const hold = await kind.make(ours, name).lock();
+      const hold = await kind.make([ours], name).lock();
       expect(await server.connect().hgetall(name)).toEqual(kind.fields(hold.ownerId, 1));
-      const waiter = await untilWaiting(theirs, () => kind.rival.make(theirs, name).lock());
+      const waiter = await untilWaiting(theirs, () => kind.rival.make([theirs], name).lock());
       await hold.unlock();
       const next = await waiter.done;
       expect(await server.connect().hgetall(name)).toEqual(kind.rival.fields(next.ownerId, 1));

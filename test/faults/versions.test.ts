@@ -7,8 +7,8 @@ import { describe, expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { type Lock, LockClient } from "../../src/index.js";
 import { failure, isBuilt, loadCjs, loadEsm } from "../contract/helpers.js";
-import { PLAIN } from "../contract/kinds.js";
 import { forFile, nodeRedis, startRedis, UNHURRIED } from "../support/index.js";
+import { PLAIN } from "../support/place/kinds.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
 const ROUNDS = 15;
@@ -37,7 +37,7 @@ describe.concurrent("a lock", () => {
           await redis.set(counter, Number((await redis.get(counter)) ?? 0) + 1);
         });
     };
-    await Promise.all(clients.map((client) => add(PLAIN.make(client, `order of lock`))));
+    await Promise.all(clients.map((client) => add(PLAIN.make([client], `order of lock`))));
     expect(Number(await redis.get(counter))).toBe(clients.length * ROUNDS);
     await Promise.all(clients.map((client) => client.close()));
     ioredis5.disconnect();
@@ -48,7 +48,7 @@ describe.concurrent("a lock", () => {
     await using client = new LockClient(server.connect(), UNHURRIED);
     const name = `later lock`;
     await server.call("HSET", name, "format", "9");
-    expect(await failure(PLAIN.make(client, name).tryLock())).toMatchObject({ code: "WRONG_DATA" });
+    expect(await failure(PLAIN.make([client], name).tryLock())).toMatchObject({ code: "WRONG_DATA" });
     expect(await server.call("HGETALL", name)).toEqual(["format", "9"]);
   });
 });

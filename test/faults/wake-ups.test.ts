@@ -1,12 +1,11 @@
 /** Waiters are woken by a message, lose no wake-up when connections break, and cost Redis nothing while they wait. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hold, LockClientOptions } from "../../src/index.js";
-import { PLAIN } from "../contract/kinds.js";
 import { type Matcher, SLACK, until } from "../support/index.js";
+import { PLAIN } from "../support/place/kinds.js";
 import {
   type Bed,
   failOnUnhandledRejections,
-  failsSoon,
   manyAtOnce,
   NEVER,
   pause,
@@ -14,11 +13,10 @@ import {
   Stage,
   script,
   soon,
-  turn,
   type Watched,
   watch,
 } from "./harness.js";
-import { channels, expectNothingLeft, listeners } from "./remains.js";
+import { channels, listeners } from "./remains.js";
 
 manyAtOnce();
 failOnUnhandledRejections();
@@ -86,19 +84,6 @@ describe.concurrent("a waiter", () => {
       await theirs.unlock();
       await expectSoon(waiting);
     }
-  });
-
-  test("whose SUBSCRIBE reaches the server only after the release tries again on the confirmation [F10]", async () => {
-    await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
-    await using other = await stage.bed();
-    const theirs = await other.rival(bed.name).lock();
-    bed.subscribing.stall();
-    const waiting = watch(bed.lock.lock());
-    await until("it has been refused", () => tries(bed) === 1);
-    await theirs.unlock();
-    expect(await listeners(stage.server, bed.name)).toBe(0);
-    bed.subscribing.restore();
-    await expectSoon(waiting);
   });
 
   test("whose SUBSCRIBE is lost on the way subscribes again", async () => {
@@ -196,30 +181,6 @@ describe.concurrent("a waiter", () => {
     await it.theirs.unlock();
     await expectSoon(it.waiting);
   });
-
-  test("whose lock is released by a user without permission for the channel gets it within pollCap [F44]", async () => {
-    await stage.server.call("ACL", "SETUSER", "mute", "on", "nopass", "~*", "+@all", "resetchannels");
-    await using bed = await stage.bed({ client: { pollCap: 600 } });
-    await using mute = await stage.bed({ redis: { username: "mute", password: "any" } });
-    const theirs = await mute.rival(bed.name).lock();
-    const waiting = watch(bed.lock.lock());
-    await untilParked(stage, bed);
-    await expect(theirs.unlock()).resolves.toBeUndefined();
-    await expectSoon(waiting, 600 + SLACK);
-  });
-
-  test("that may not listen itself is told so: UNSUPPORTED, which says what is missing", async () => {
-    await stage.server.call("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "+@all", "resetchannels");
-    await using bed = await stage.bed();
-    await using deaf = await stage.bed({ redis: { username: "deaf", password: "any" } });
-    const theirs = await bed.rival().lock();
-    await expect(deaf.make(bed.name).lock({ wait: SOON })).rejects.toMatchObject({
-      code: "UNSUPPORTED",
-      message: expect.stringContaining("channel"),
-    });
-    await theirs.unlock();
-    await expectNothingLeft(bed);
-  });
 });
 
 describe.concurrent("a server of its own", () => {
@@ -283,50 +244,5 @@ describe.concurrent("a server of its own", () => {
     // The server has also lost the tickets of the waiters, so they may be served in any order.
     await Promise.all([expectSoon(it.waiting), expectSoon(behind)]);
     expect(it.bed.troubles).toEqual([]);
-  });
-
-  test("the first one that finds the lock free after a restart leaves nobody behind it asleep", async () => {
-    // After its restart the server knows neither the holder nor the tickets of the waiters.
-    await using stage = await Stage.start(["standalone"]);
-    await using it = await pair(stage, { commandTimeout: 3_000 });
-    const behind = watch(it.bed.lock.lock());
-    await stage.server.kill();
-    await stage.server.restart();
-    await Promise.all([expectSoon(it.waiting), expectSoon(behind)]);
-    expect(it.bed.troubles).toEqual([]);
-    await it.theirs.unlock().catch(({ code }) => expect(code).toBe("LOCK_LOST"));
-  });
-
-  test("a wait that ends while Redis is away rejects UNAVAILABLE; after it is back, WAIT_TIMEOUT", async () => {
-    await using stage = await start();
-    await using it = await pair(stage);
-    await using third = await stage.bed({ client: { pollCap: NEVER } });
-    const lock = third.make(it.bed.name);
-    const short = [watch(lock.lock({ wait: 2_000 })), watch(lock.tryLock(2_000))];
-    const long = watch(lock.lock({ wait: 6_500 }));
-    await until("they wait", async () => (await listeners(stage.server, it.bed.name)) >= 2);
-    await stage.server.kill();
-    await until("the short waits are over", () => short.every(({ state }) => state !== "pending"));
-    for (const { error, took } of short) {
-      expect(error).toMatchObject({ code: "UNAVAILABLE" });
-      expect(took).toBeLessThan(2_000 + SLACK);
-    }
-    await stage.server.restart();
-    expect(await failsSoon(long)).toMatchObject({ code: "WAIT_TIMEOUT" });
-    await it.theirs.unlock();
-    await expectSoon(it.waiting);
-  });
-
-  test("a wait that ends while the server is stopped rejects UNAVAILABLE", async () => {
-    await using stage = await start();
-    await using it = await pair(stage, { pollCap: 200, commandTimeout: 3_000 });
-    const call = watch(it.bed.lock.lock({ wait: 1_500 }));
-    await turn();
-    stage.server.pause();
-    expect(await failsSoon(call)).toMatchObject({ code: "UNAVAILABLE" });
-    expect(it.waiting.state).toBe("pending");
-    stage.server.resume();
-    await it.theirs.unlock();
-    await expectSoon(it.waiting);
   });
 });

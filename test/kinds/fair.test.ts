@@ -63,26 +63,6 @@ row(
 );
 
 row(
-  "siblings of a scope that holds nothing come behind those who queued before them [§4 fair] [§3 parallel-runs]",
-  { kinds, client },
-  async ({ lock, twin, client: mine, settle, pass }) => {
-    const order: string[] = [];
-    const add = (name: string) => () => void order.push(name);
-    await mine.scope(async () => {
-      const first = lock.run(async () => {
-        void watch(twin.run(add("other")));
-        await settle();
-        order.push("a");
-      });
-      const rest = ["b", "c"].map((name) => lock.run(add(name)));
-      await pass(1_000);
-      await Promise.all([first, ...rest]);
-    });
-    expect(order).toEqual(["a", "other", "b", "c"]);
-  },
-);
-
-row(
   "parallel calls of one scope are granted together, and the places that they do not need are given up [§4 fair] [§3 second-while-first-waits]",
   { kinds, client },
   async ({ lock, twin, client: mine, settle, pass }) => {
@@ -250,22 +230,6 @@ row(
     await pass(1_000);
     await hold.unlock();
     await servedInOrder(place, [first, second]);
-  },
-);
-
-row(
-  "waiters whose queue was deleted beneath a holder come back to it with their next look [§4 fair]",
-  { kinds, client: { pollCap: 300 } },
-  async ({ lock, twin, server, settle, pass }) => {
-    const hold = await lock.lock();
-    const calls = [1, 2, 3, 4, 5].map(() => watch(twin.run(() => {})));
-    await settle();
-    for (const key of [fairQueue, fairTimeouts, fairAlive]) server.delete(key(NAME));
-    await pass(2_000);
-    expect(server.execute(["LLEN", fairQueue(NAME)])).toBe(5);
-    await hold.unlock();
-    await pass(1_000);
-    expect(calls.map(({ state }) => state)).toEqual(calls.map(() => "resolved"));
   },
 );
 

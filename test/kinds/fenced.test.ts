@@ -21,19 +21,6 @@ function expectRising(tokens: readonly bigint[]): void {
 }
 
 row(
-  "waiters of several processes draw their tokens in the order in which they are granted [§4 fenced]",
-  { kinds },
-  async (place) => {
-    const tokens: bigint[] = [];
-    for (let n = 0; n < 20; n++)
-      void watch((locks(place)[n % 2] as FencedLock).run(({ token }) => void tokens.push(token)));
-    await place.pass(2_000);
-    expect(tokens).toHaveLength(20);
-    expectRising(tokens);
-  },
-);
-
-row(
   "a nested hold has the token of the outermost one in all forms, which stays when that one ends [§4 fenced]",
   { kinds },
   async (place) => {

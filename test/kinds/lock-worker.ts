@@ -1,6 +1,6 @@
 /**
  * A process that takes, waits for and gives back locks of any kind on request, and reports when it was granted one; or that
- * takes permits, waits for a latch and counts it down.
+ * takes permits.
  */
 import { Redis } from "ioredis";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
@@ -8,7 +8,7 @@ import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions }
 export interface Start {
   readonly port: number;
   readonly name: string;
-  /** Of the lock; absent for permits and latches. */
+  /** Of the lock; absent for permits. */
   readonly side?: "fair" | "read" | "write";
   readonly options?: LockClientOptions;
 }
@@ -76,7 +76,4 @@ export const handlers: Record<string, (payload: never, emit: Emit) => Promise<un
   /** Takes permits with ids; resolves with these. */
   permits: ({ count, lease }: { count: number; lease?: number }) =>
     times(count, () => started(client).getPermitExpirableSemaphore(name).acquire({ lease })),
-  acquire: (count: number) => times(count, () => started(client).getSemaphore(name).acquire()),
-  await: () => started(client).getCountDownLatch(name).await(),
-  countDown: () => started(client).getCountDownLatch(name).countDown(),
 };

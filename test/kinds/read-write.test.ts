@@ -151,52 +151,6 @@ for (const way of ["is aborted", "times out", "is ended by the close of its clie
 }
 
 row(
-  "of two waiting writers of two processes the first gives up, and the second keeps the readers out [§4 prefer-writers]",
-  { kinds, client },
-  withSides(async ({ read, write, theirRead, theirWrite, settle }) => {
-    const reading = await read.lock();
-    const controller = new AbortController();
-    void watch(write.lock({ signal: controller.signal }));
-    await settle();
-    const next = watch(theirWrite.lock());
-    await settle();
-    controller.abort();
-    await settle();
-    expect([await theirRead.tryLock(), await read.tryLock()]).toEqual([null, null]);
-    await reading.unlock();
-    await settle();
-    await unlockAll([next.value]);
-  }),
-);
-
-row(
-  "all writers of a process that wait go before readers that came later, whatever their turns [§4 prefer-writers] [B82]",
-  { kinds, client },
-  withSides(async ({ write, theirRead, theirWrite, party, server, settle, pass }) => {
-    const order: string[] = [];
-    const hold = await write.lock();
-    // A reader of the same process listens too, so each turn ends with a release to all.
-    const beside = watch(theirRead.run(() => {}));
-    await settle();
-    const writers = Array.from({ length: 61 }, (_, n) =>
-      watch(
-        theirWrite.run(async () => {
-          order.push(`write ${n}`);
-          if (n % 5 === 1) await new Promise<void>((done) => void server.clock.after(10, done));
-        }),
-      ),
-    );
-    await settle();
-    const reader = watch(sidesOf(party()).read.run(() => void order.push("read")));
-    await settle();
-    await hold.unlock();
-    await pass(2_000);
-    expect(order).toEqual([...Array.from({ length: 61 }, (_, n) => `write ${n}`), "read"]);
-    expect(new Set(states([beside, reader, ...writers]))).toEqual(new Set(["resolved"]));
-  }),
-);
-
-row(
   "writers that wait for longer than they count as alive unheard of stay preferred [§4 prefer-writers] [§2 poll-cap]",
   { kinds, client: { ...client, pollCap: 1_500 } },
   withSides(async ({ read, theirWrite, party, pass }) => {
@@ -233,24 +187,6 @@ row(
 );
 
 row(
-  "a writer that waits is not passed again and again by a task of its own process [§4 read-write]",
-  { kinds, client },
-  withSides(async ({ write, pass }) => {
-    let hold = await write.lock();
-    const waiting = watch(write.run(() => {}));
-    let rounds = 0;
-    for (; waiting.state === "pending" && rounds < 50; rounds++) {
-      await hold.unlock();
-      const next = watch(write.lock());
-      await pass(60);
-      hold = next.value as Hold;
-    }
-    await hold.unlock();
-    expect(rounds).toBeLessThanOrEqual(3);
-  }),
-);
-
-row(
   "a grant or a mark that is sent again after things have changed excludes nobody [§4 prefer-writers] [§4 downgrade] [§2 counts-once]",
   { kinds, client },
   withSides(async ({ read, write, theirRead, theirWrite, a, settle, view }) => {
@@ -275,48 +211,6 @@ row(
     const beside = await theirRead.tryLock();
     expect(beside?.isHeld).toBe(true);
     await unlockAll([beside, reading]);
-  }),
-);
-
-row(
-  "a reader whose grant was not heard of stands behind no writer of its process [§2 counts-once]",
-  { kinds, client: { ...client, commandTimeout: 3_000 } },
-  withSides(async ({ write, theirRead, theirWrite, b, settle, pass }) => {
-    const hold = await write.lock();
-    const reader = watch(theirRead.lock());
-    await settle();
-    b.keep("replies");
-    await hold.unlock();
-    await settle();
-    await b.cut();
-    const writer = watch(theirWrite.lock());
-    await pass(3_000);
-    expect(writer.outcome).toBe("UNAVAILABLE");
-    await b.mend();
-    await b.letGo();
-    await pass(1_000);
-    await unlockAll([reader.value]);
-    expect(reader.state).toBe("resolved");
-    await unlockAll([await theirWrite.lock()]);
-  }),
-);
-
-row(
-  "a reader whose process has gone silent while it waits keeps nobody out [§4 read-write]",
-  { kinds, client },
-  withSides(async ({ write, theirRead, b, party, settle, pass }) => {
-    const hold = await write.lock();
-    const reader = watch(theirRead.lock());
-    const writer = watch(sidesOf(party()).write.lock());
-    await settle();
-    await b.cut();
-    await hold.unlock();
-    await settle();
-    expect(writer.value?.isHeld).toBe(true);
-    await unlockAll([writer.value]);
-    await b.mend();
-    await pass(100);
-    await unlockAll([reader.value]);
   }),
 );
 

@@ -77,37 +77,3 @@ row(
     await expectEach(place, readers);
   }),
 );
-
-row(
-  "a reader that is aborted in the same tick as its call leaves nothing, and those beside it are let in [§2 nothing-left]",
-  { kinds, client },
-  async (place) => {
-    const { lock, settle } = place;
-    const controllers = Array.from({ length: 5 }, () => new AbortController());
-    const readers = controllers.map(({ signal }, i) =>
-      watch(lock.lock({ wait: 0, lease: leaseOf(i), signal })),
-    );
-    controllers[2]?.abort("enough");
-    await settle();
-    expect(readers[2]?.outcome).toBe("enough");
-    expect(readers.filter(({ state }) => state === "resolved")).toHaveLength(4);
-    await expectEach(place, readers);
-  },
-);
-
-for (const way of ["requests", "replies"] as const) {
-  row(
-    `each of many readers is counted once when the ${way} are lost [§2 counts-once]`,
-    { kinds, client },
-    inLine(async (place) => {
-      const { writer, readers, settle, pass, a } = place;
-      a.keep(way);
-      await writer.unlock();
-      await settle();
-      await a.reconnect();
-      await pass(1_000);
-      expect(readers.every(({ state }) => state === "resolved")).toBe(true);
-      await expectEach(place, readers);
-    }),
-  );
-}

@@ -1,5 +1,5 @@
 // A worker for the tests of worker.ts.
-import { emit, serve } from "./worker-child.mjs";
+import { serve } from "./worker-child.mjs";
 
 process.stderr.write("the worker is here\n");
 
@@ -14,9 +14,4 @@ serve({
     throw Object.assign(new RangeError("out of range"), { code: "E_RANGE" });
   },
   uncloneable: async () => () => {},
-  hang: () => new Promise(() => emit("hanging")),
-  crash: async () => {
-    process.stderr.write("crashing now\n");
-    process.exit(3);
-  },
 });

@@ -1,6 +1,4 @@
-import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { startProxy, startRedis } from "./index.js";
 import { decode, decodeCommand, encodeCommand, FrameReader } from "./resp.js";
 
 const samples: [bytes: string, value: unknown][] = [
@@ -38,22 +36,4 @@ test("values of RESP2 and RESP3 are found however the bytes are split", () => {
 test("commands are read back, inline ones too", () => {
   expect(decodeCommand(encodeCommand(["set", "ä", 1]))).toEqual(["SET", "ä", "1"]);
   expect(decodeCommand(Buffer.from("ping  x\r\n"))).toEqual(["PING", "x"]);
-});
-
-test("a command that comes byte by byte goes through the proxy", async () => {
-  await using server = await startRedis();
-  await using proxy = await startProxy(server);
-  const socket = connect({ host: proxy.host, port: proxy.port, noDelay: true });
-  const reader = new FrameReader();
-  const reply = new Promise((resolve) => {
-    socket.on("data", (chunk) => {
-      for (const frame of reader.push(chunk)) resolve(decode(frame));
-    });
-  });
-  for (const byte of encodeCommand(["ECHO", "slowly"])) {
-    await new Promise((resolve) => socket.write(Buffer.of(byte), resolve));
-  }
-  expect(await reply).toBe("slowly");
-  expect(proxy.commands).toEqual([{ connection: 1, command: ["ECHO", "slowly"], fate: "passed" }]);
-  socket.destroy();
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import {
   allKeys,
   countCommands,
@@ -50,27 +50,6 @@ describe("startRedis", () => {
       expect(one.pid).not.toBe(pid);
       expect(await client.get("k")).toBe(expected);
     }
-  });
-
-  test("a password is asked for, and known to its clients, replicas and counters", async () => {
-    await using master = await startRedis({ password: "se:cret" });
-    await expect(redisCall({ host: master.host, port: master.port }, ["PING"])).rejects.toThrow("NOAUTH");
-    expect(new URL(master.url).password).toBe("se%3Acret");
-    const counter = await countCommands(master);
-    await master.connect().set("k", "v");
-    await using replica = await startRedis({ password: "se:cret", replicaOf: master });
-    await until("the key is there", async () => (await replica.call("GET", "k")) === "v");
-    await counter.settle();
-    expect(counter.of("set")).toBe(1);
-    counter.stop();
-  });
-
-  test("says what is wrong", async () => {
-    await expect(startRedis({ args: ["--nonsense"] })).rejects.toThrow(/ended at once(.|\n)*nonsense/);
-    await expect(startRedis({ port: server.port })).rejects.toThrow(/ended at once/);
-    vi.stubEnv("HOLDFAST_REDIS_SERVER", "/nowhere/redis-server");
-    await expect(startRedis()).rejects.toThrow("HOLDFAST_REDIS_SERVER");
-    vi.unstubAllEnvs();
   });
 
   test("compares versions, and counts Valkey as Redis 7.2.4", () => {

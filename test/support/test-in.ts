@@ -4,7 +4,6 @@ import { test } from "vitest";
 /** Vitest's `test`, whose function gets a place. */
 export interface TestIn<P, O = never> {
   (title: string, body: (place: P) => unknown): void;
-  for<const R>(rows: readonly R[]): (title: string, body: (row: R, place: P) => unknown) => void;
   /** The same, in a place that is opened with these options. */
   with(options: O): TestIn<P, O>;
 }
@@ -21,10 +20,6 @@ export function testIn<P, O extends object>(
     await around(place, () => body(place));
   };
   return Object.assign((title: string, body: (place: P) => unknown) => test(title, () => inPlace(body)), {
-    for<const R>(rows: readonly R[]) {
-      return (title: string, body: (row: R, place: P) => unknown) =>
-        test.for(rows)(title, (row) => inPlace((place) => body(row, place)));
-    },
     with: (options: O) => testIn((more?: O) => open({ ...options, ...more }), around),
   });
 }

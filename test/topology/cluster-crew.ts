@@ -3,7 +3,6 @@ import type { Cluster } from "ioredis";
 import { type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { slotOf } from "../../src/redis/slots.js";
 import { recordEvents, type SeenEvent, warmUpAtLast } from "../contract/helpers.js";
-import { type Kind, PLAIN } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
   forFile,
@@ -13,6 +12,7 @@ import {
   startCluster,
   until,
 } from "../support/index.js";
+import { type Kind, PLAIN } from "../support/place/kinds.js";
 
 export type Sharded = Exclude<LockClientOptions["shardedPubSub"], undefined>;
 
@@ -70,7 +70,7 @@ export class Crew implements AsyncDisposable {
     this.#members.push(member);
     for (const master of await this.#cluster.masters()) {
       const [name = ""] = await namesOn(master, "warm-up", 1);
-      await warmUpAtLast(PLAIN.make(member.client, name));
+      await warmUpAtLast(PLAIN.make([member.client], name));
     }
     return member;
   }

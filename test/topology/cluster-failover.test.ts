@@ -1,7 +1,6 @@
 /** A replica replaces a master while locks are held, awaited and worked under. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Hold } from "../../src/index.js";
-import { KINDS } from "../contract/kinds.js";
 import {
   type Failover,
   hardFailover,
@@ -12,6 +11,7 @@ import {
   replicaOf,
   untilReplicated,
 } from "../support/index.js";
+import { SINGLE } from "../support/place/kinds.js";
 import {
   Crew,
   locksOn,
@@ -41,12 +41,12 @@ class Scene {
   async begin(master: RedisServer, shardedPubSub: Sharded): Promise<void> {
     const options = { shardedPubSub, watchdogTimeout: 12_000 };
     [this.ours, this.theirs] = await Promise.all([this.crew.join(options), this.crew.join(options)]);
-    const kept = await locksOn(master, KINDS);
-    const worked = await locksOn(master, KINDS);
+    const kept = await locksOn(master, SINGLE);
+    const worked = await locksOn(master, SINGLE);
     this.kept = kept.map(([, name]) => name);
     this.worked = worked.map(([, name]) => name);
-    for (const [kind, name] of kept) this.holds.push(await kind.make(this.ours.client, name).lock());
-    this.waiting = kept.map(([kind, name]) => waitFor(kind.rival.make(this.theirs.client, name)));
+    for (const [kind, name] of kept) this.holds.push(await kind.make([this.ours.client], name).lock());
+    this.waiting = kept.map(([kind, name]) => waitFor(kind.rival.make([this.theirs.client], name)));
     await untilListening(cluster, this.kept, shardedPubSub);
     for (const [kind, name] of worked) this.load.man(kind, [this.ours.client, this.theirs.client], name);
     await Promise.all(this.worked.map((name) => this.load.goesOn(name, 3, SOON)));
@@ -90,7 +90,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
     expect(failover.before).toBe(master);
     const resumed = await scene.resumed(failover);
     await Promise.all(scene.kept.map((name) => scene.ours.renews(name, 1, SOON)));
-    expect(scene.holds.map((hold) => hold.isHeld)).toEqual(KINDS.map(() => true));
+    expect(scene.holds.map((hold) => hold.isHeld)).toEqual(SINGLE.map(() => true));
     const handed = await scene.handOver();
     await scene.load.stop();
     const { losses, strange } = scene.load;
@@ -113,7 +113,7 @@ describe.each(SHARDED)("with shardedPubSub %s", (shardedPubSub) => {
     const failover = await hardFailover(cluster, "here");
     const resumed = await scene.resumed(failover);
     await Promise.all(scene.kept.map((name) => scene.ours.renews(name, 1, SOON)));
-    expect(scene.holds.map((hold) => hold.isHeld)).toEqual(KINDS.map(() => true));
+    expect(scene.holds.map((hold) => hold.isHeld)).toEqual(SINGLE.map(() => true));
     const handed = await scene.handOver();
     await scene.load.stop();
     const { load } = scene;

@@ -1,6 +1,5 @@
 /** A master of a cluster that falls silent, and that its replica replaces. */
 import { expect, test } from "vitest";
-import { KINDS } from "../contract/kinds.js";
 import {
   hasShardedPubSub,
   replicaOf,
@@ -9,6 +8,7 @@ import {
   untilReplicated,
   untilTakenOver,
 } from "../support/index.js";
+import { SINGLE } from "../support/place/kinds.js";
 import {
   Crew,
   locksOn,
@@ -30,10 +30,10 @@ test("a master that stands still is left for the one that took over: holds are k
       // The time-outs are such that after an unanswered renewal there is time for another one.
       const options = { shardedPubSub, watchdogTimeout: 18_000, commandTimeout: 5_000 };
       const [ours, theirs] = await Promise.all([crew.join(options), crew.join(options)]);
-      const locks = await locksOn(master, KINDS);
+      const locks = await locksOn(master, SINGLE);
       const names = locks.map(([, name]) => name);
-      const holds = await Promise.all(locks.map(([kind, name]) => kind.make(ours.client, name).lock()));
-      const waiting = locks.map(([kind, name]) => waitFor(kind.rival.make(theirs.client, name)));
+      const holds = await Promise.all(locks.map(([kind, name]) => kind.make([ours.client], name).lock()));
+      const waiting = locks.map(([kind, name]) => waitFor(kind.rival.make([theirs.client], name)));
       await untilListening(cluster, names, shardedPubSub);
       return { ours, theirs, names, holds, waiting };
     }),
@@ -45,7 +45,7 @@ test("a master that stands still is left for the one that took over: holds are k
   await untilTakenOver(cluster, "here", master, stillAt);
   const goOn = async ({ ours, names, holds, waiting }: (typeof parties)[number]) => {
     await Promise.all(names.map((name) => ours.renews(name, 1, SOON)));
-    expect(holds.map((hold) => hold.isHeld)).toEqual(KINDS.map(() => true));
+    expect(holds.map((hold) => hold.isHeld)).toEqual(SINGLE.map(() => true));
     await Promise.all(holds.map((hold) => hold.unlock()));
     await until("the waiters have theirs", () => waiting.every(({ grantedAt }) => grantedAt), {
       timeout: SOON,

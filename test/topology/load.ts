@@ -4,8 +4,8 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { isLockError, type Lock, type LockClient } from "../../src/index.js";
-import type { Kind } from "../contract/kinds.js";
 import { until } from "../support/index.js";
+import type { Kind } from "../support/place/kinds.js";
 
 /** Milliseconds between the reading and the writing of a counter: long enough for another task to come in between. */
 const WORK = 8;
@@ -41,9 +41,9 @@ export class Load {
   man(kind: Kind, clients: readonly LockClient[], lockName: string): void {
     this.#counters.set(lockName, { value: 0, updates: 0, misreadings: 0 });
     for (const client of clients) {
-      const writes = (rests: boolean) => this.#work(kind.rival.make(client, lockName), false, rests);
+      const writes = (rests: boolean) => this.#work(kind.rival.make([client], lockName), false, rests);
       if (kind.exclusive) this.#tasks.push(writes(false), writes(false));
-      else this.#tasks.push(writes(true), this.#work(kind.make(client, lockName), true));
+      else this.#tasks.push(writes(true), this.#work(kind.make([client], lockName), true));
     }
   }
 

@@ -7,7 +7,6 @@ import { Redis as Redis5 } from "ioredis5";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { failure, untilWaiting } from "../contract/helpers.js";
-import { KINDS, type Kind } from "../contract/kinds.js";
 import { atLast, failOnUnhandledRejections } from "../faults/harness.js";
 import {
   allKeys,
@@ -21,6 +20,7 @@ import {
   until,
   untilGone,
 } from "../support/index.js";
+import { type Kind, SINGLE } from "../support/place/kinds.js";
 import { Load } from "./load.js";
 import { CALM, makeHasty } from "./sentinel-haste.js";
 
@@ -44,12 +44,11 @@ const KEPT: LockClientOptions = { pollCap: 60_000, watchdogTimeout: 3 * STEADY }
 /** Ends the time of a master; resolves when it no longer serves. */
 type End = (all: RedisSentinel, master: RedisServer) => Promise<unknown>;
 
-const WAYS: [how: string, end: End, options: object][] = [
-  ["is killed", kill, {}],
-  ["hands over", (all) => all.failover(), {}],
-  // A silent master is left after `commandTimeout`, or as soon as a sentinel tells of its successor.
-  ["hangs", hang, {}],
-  ["hangs (failoverDetector)", hang, { failoverDetector: true }],
+const WAYS: [how: string, end: End][] = [
+  ["is killed", kill],
+  ["hands over", (all) => all.failover()],
+  // A silent master is left after `commandTimeout`.
+  ["hangs", hang],
 ];
 
 async function kill(all: RedisSentinel, master: RedisServer): Promise<void> {
@@ -64,7 +63,7 @@ async function hang(all: RedisSentinel, master: RedisServer): Promise<void> {
 
 failOnUnhandledRejections();
 
-describe.concurrent.each(WAYS)("the master %s", (_, end, options) => {
+describe.concurrent.each(WAYS)("the master %s", (_, end) => {
   let all: RedisSentinel;
   const connections: { disconnect(): void }[] = [];
   const clients: LockClient[] = [];
@@ -85,9 +84,9 @@ describe.concurrent.each(WAYS)("the master %s", (_, end, options) => {
     clients.push(client);
     return { client, redis, own };
   }
-  const byIoredis6 = (settings: LockClientOptions) => connect(all.connect({ db: DB, ...options }), settings);
+  const byIoredis6 = (settings: LockClientOptions) => connect(all.connect({ db: DB }), settings);
   const byIoredis5 = (settings: LockClientOptions) => {
-    const redis = new Redis5({ ...all.clientOptions, db: DB, ...options } as object);
+    const redis = new Redis5({ ...all.clientOptions, db: DB } as object);
     redis.on("error", () => {});
     return connect(redis as unknown as Redis, settings);
   };
@@ -98,12 +97,12 @@ describe.concurrent.each(WAYS)("the master %s", (_, end, options) => {
       const [ours, theirs, keeper] = [byIoredis6(FAR), byIoredis5(FAR), byIoredis6(KEPT)];
       const workers = [byIoredis6(BUSY), byIoredis5(BUSY)];
       for (const { client } of [ours, theirs, keeper, ...workers]) await atLast(() => client.ready());
-      const kept = await Promise.all(KINDS.map((kind) => keep(kind, keeper.client)));
-      const handed = await Promise.all(KINDS.map((kind) => handOver(kind, ours.client, theirs.client)));
+      const kept = await Promise.all(SINGLE.map((kind) => keep(kind, keeper.client)));
+      const handed = await Promise.all(SINGLE.map((kind) => handOver(kind, ours.client, theirs.client)));
       const leaving = await leaver(byIoredis6(FAR).client, handed);
       const load = new Load();
-      const worked = KINDS.map((kind) => `work ${kind.name}`);
-      for (const kind of KINDS)
+      const worked = SINGLE.map((kind) => `work ${kind.name}`);
+      for (const kind of SINGLE)
         load.man(
           kind,
           workers.map(({ client }) => client),
@@ -135,7 +134,7 @@ describe.concurrent.each(WAYS)("the master %s", (_, end, options) => {
       const redis = after.connect({ db: DB });
       await Promise.all(kept.map((each) => renewedBy(redis, each)));
       for (const { kind, lock, hold } of kept) {
-        const rival = kind.rival.make(theirs.client, lock.name);
+        const rival = kind.rival.make([theirs.client], lock.name);
         expect(await atLast(() => rival.tryLock())).toBeNull();
         await passOn(lock, hold, rival, theirs.client);
       }
@@ -155,10 +154,10 @@ describe.concurrent.each(WAYS)("the master %s", (_, end, options) => {
     const redis = master.connect({ db: DB });
     for (const [key, { ttl }] of await allKeys(redis)) {
       // A fair queue has no TTL while it has places, and the failover may have lost the removal of one.
-      const endless = KINDS.some((kind) => kind.keeps(key)) || /^redisson_lock_(queue|timeout):/.test(key);
+      const endless = /^redisson_lock_(token|queue|timeout):/.test(key);
       if (!endless) expect([key, ttl]).not.toEqual([key, -1]);
     }
-    for (const { name } of KINDS)
+    for (const { name } of SINGLE)
       for (const use of ["kept", "handed", "work"]) await untilGone(redis, `${use} ${name}`);
   }
 });
@@ -173,7 +172,7 @@ interface Kept {
 
 /** Takes a hold that the watchdog keeps. */
 async function keep(kind: Kind, client: LockClient): Promise<Kept> {
-  const lock = kind.make(client, `kept ${kind.name}`);
+  const lock = kind.make([client], `kept ${kind.name}`);
   let renewals = 0;
   client.on("renewed", ({ lockName }) => {
     if (lockName === lock.name) renewals++;
@@ -184,11 +183,11 @@ async function keep(kind: Kind, client: LockClient): Promise<Kept> {
 /** A hold of our client, and a call of theirs that waits for it. */
 async function handOver(kind: Kind, ours: LockClient, theirs: LockClient) {
   const name = `handed ${kind.name}`;
-  const hold = await atLast(() => kind.make(ours, name).lock());
+  const hold = await atLast(() => kind.make([ours], name).lock());
   const waits = new Promise<void>((resolve) => {
     theirs.on("waiting", ({ lockName }) => lockName === name && resolve());
   });
-  const waiter = kind.rival.make(theirs, name).lock();
+  const waiter = kind.rival.make([theirs], name).lock();
   const done = waiter.then(async (granted) => {
     expect(granted.isHeld).toBe(true);
     await granted.unlock();
@@ -200,9 +199,9 @@ async function handOver(kind: Kind, ours: LockClient, theirs: LockClient) {
 /** A client that holds and waits for every kind; it is closed while there is no master. */
 async function leaver(client: LockClient, busy: readonly { hold: Hold; kind: Kind }[]) {
   const holds = await Promise.all(
-    KINDS.map((kind) => atLast(() => kind.make(client, `left ${kind.name}`).lock())),
+    SINGLE.map((kind) => atLast(() => kind.make([client], `left ${kind.name}`).lock())),
   );
-  const waits = busy.map(({ kind, hold }) => failure(kind.rival.make(client, hold.lockName).lock()));
+  const waits = busy.map(({ kind, hold }) => failure(kind.rival.make([client], hold.lockName).lock()));
   return async () => {
     await client.close({ timeout: 0 });
     for (const error of await Promise.all(waits)) expect(error).toMatchObject({ code: "CLIENT_CLOSED" });

@@ -6,9 +6,9 @@
 import { expect, test } from "vitest";
 import { FencedHold, type Hold, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import { lost } from "../contract/helpers.js";
-import { KINDS, type Kind } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, forTest, STEADY, startSentinel, UNHURRIED, until } from "../support/index.js";
+import { type Kind, SINGLE } from "../support/place/kinds.js";
 import { CALM, makeHasty } from "./sentinel-haste.js";
 
 /** With this nothing is renewed during the test. */
@@ -33,8 +33,8 @@ interface Taken {
 /** Takes one lock of each kind. */
 function takeAll(client: LockClient, name: string): Promise<Taken[]> {
   return Promise.all(
-    KINDS.map(async (kind) => {
-      const lock = kind.make(client, `${name} ${kind.name}`);
+    SINGLE.map(async (kind) => {
+      const lock = kind.make([client], `${name} ${kind.name}`);
       return { kind, lock, hold: await lock.lock() };
     }),
   );
@@ -43,7 +43,7 @@ function takeAll(client: LockClient, name: string): Promise<Taken[]> {
 test("what the replica missed is lost, and the holder is told; what it had is kept [F28]", async () => {
   const [ours, renewing, theirs] = [connect(FAR), connect(RENEWED), connect(FAR)];
   const redis = all.connect({ db: 2 });
-  const rivalOf = ({ kind, lock }: Taken): Lock => kind.rival.make(theirs, lock.name);
+  const rivalOf = ({ kind, lock }: Taken): Lock => kind.rival.make([theirs], lock.name);
   const kept = await takeAll(ours, "kept");
   const released = await takeAll(ours, "released");
   await theirs.ready();

@@ -2,7 +2,6 @@
 import { expect, test } from "vitest";
 import { type Hold, LockClient, type LockClientOptions, type LockError } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { KINDS, type Kind } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import {
   keyState,
@@ -13,6 +12,7 @@ import {
   until,
   untilGone,
 } from "../support/index.js";
+import { type Kind, SINGLE } from "../support/place/kinds.js";
 import { CALM, makeHasty } from "./sentinel-haste.js";
 
 const DB = 2;
@@ -99,9 +99,9 @@ test("every grant that was told before the master was killed is known to the nex
     const told: { kind: Kind; hold: Hold }[] = [];
     const failures: Error[] = [];
     let over = false;
-    const takers = KINDS.map(async (kind) => {
+    const takers = SINGLE.map(async (kind) => {
       for (let i = 0; !over; i++) {
-        const lock = kind.make(client, `${kind.name} ${i}`);
+        const lock = kind.make([client], `${kind.name} ${i}`);
         await lock.lock({ lease: 120_000 }).then(
           (hold) => told.push({ kind, hold }),
           (error: Error) => failures.push(error),
@@ -109,7 +109,7 @@ test("every grant that was told before the master was killed is known to the nex
       }
     });
     await until("grants are told of every kind", () => {
-      return KINDS.every((kind) => told.filter((each) => each.kind === kind).length > 5);
+      return SINGLE.every((kind) => told.filter((each) => each.kind === kind).length > 5);
     });
     const before = await all.master();
     await makeHasty(all);
@@ -128,7 +128,7 @@ test("every grant that was told before the master was killed is known to the nex
       expect(hold.isHeld).toBe(true);
     }
     for (const { kind, hold } of told.slice(-20))
-      expect(await kind.rival.make(other, hold.lockName).tryLock()).toBeNull();
+      expect(await kind.rival.make([other], hold.lockName).tryLock()).toBeNull();
     await Promise.all(told.map(({ hold }) => hold.unlock()));
     await expect(client.getLock("alone").lock()).rejects.toMatchObject({ code: "REPLICAS" });
     await all.revive(before);

@@ -1,12 +1,11 @@
-/** A thousand locks of eight clients on three masters; where their keys are; and how many connections listen. */
+/** A thousand locks of eight clients on three masters, and where their keys are. */
 import { expect, test } from "vitest";
-import type { LockClientOptions } from "../../src/index.js";
 import { failure } from "../contract/helpers.js";
-import { KINDS, type Kind } from "../contract/kinds.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
-import { forFile, isSharded, needSharded, startCluster, until } from "../support/index.js";
+import { forFile, startCluster, until } from "../support/index.js";
 import { isMarker } from "../support/key-state.js";
-import { Crew, type Member, SHARDED, untilListening, waitFor } from "./cluster-crew.js";
+import { type Kind, SINGLE } from "../support/place/kinds.js";
+import { Crew, type Member, waitFor } from "./cluster-crew.js";
 
 const LOCKS = 1_000;
 const CLIENTS = 8;
@@ -47,12 +46,12 @@ test("a thousand locks that eight clients hold at once are renewed and handed ov
   const named = Array.from({ length: LOCKS }, (_, i) => {
     const style = STYLES[i % STYLES.length] as (id: string) => string;
     const [mine, next] = [members[i % CLIENTS], members[(i + 1) % CLIENTS]] as [Member, Member];
-    return { name: style(String(i)), kind: KINDS[i % KINDS.length] as Kind, mine, next };
+    return { name: style(String(i)), kind: SINGLE[i % SINGLE.length] as Kind, mine, next };
   });
-  const holds = await Promise.all(named.map(({ kind, name, mine }) => kind.make(mine.client, name).lock()));
+  const holds = await Promise.all(named.map(({ kind, name, mine }) => kind.make([mine.client], name).lock()));
   const waiting = named
     .slice(0, CONTENDED)
-    .map(({ kind, name, next }) => waitFor(kind.rival.make(next.client, name)));
+    .map(({ kind, name, next }) => waitFor(kind.rival.make([next.client], name)));
   const events = (...wanted: string[]) =>
     members.flatMap((each) => each.events.filter(({ name }) => wanted.includes(name)));
   const areRenewed = () => {
@@ -84,8 +83,8 @@ test.each(STYLES.map((style) => [style("n"), style] as const))(
     const [ours, theirs] = await Promise.all([crew.join(), crew.join()]);
     const sorts = new Set<string>();
     const visit = async (kind: Kind, name: string): Promise<void> => {
-      const lock = kind.make(ours.client, name);
-      const rival = kind.rival.make(theirs.client, name);
+      const lock = kind.make([ours.client], name);
+      const rival = kind.rival.make([theirs.client], name);
       // Taken by force, held three times, given back once, awaited and given up.
       await lock.lock();
       await lock.forceUnlock();
@@ -107,7 +106,7 @@ test.each(STYLES.map((style) => [style("n"), style] as const))(
       await hold.unlock();
       await (await waiting.hold).unlock();
     };
-    await Promise.all(KINDS.map((kind, i) => visit(kind, style(`slot${i}.`))));
+    await Promise.all(SINGLE.map((kind, i) => visit(kind, style(`slot${i}.`))));
     expect([...sorts].sort()).toEqual([
       "hash",
       "holdfast_alive",
@@ -124,40 +123,4 @@ test.each(STYLES.map((style) => [style("n"), style] as const))(
 
 function sortOf(key: string): string {
   return /:rwlock_timeout:\d+$/.test(key) ? "rwlock_timeout" : (key.split(":")[0] ?? "");
-}
-
-test.for(SHARDED)("connections that listen, with shardedPubSub %s", async (shardedPubSub, context) => {
-  await needSharded(shardedPubSub, context);
-  await using crew = new Crew(cluster);
-  const options: LockClientOptions = { shardedPubSub };
-  const members = await Promise.all([1, 2, 3].map(() => crew.join(options)));
-  const holder = await crew.join(options);
-  const before = await listeners();
-  const names = Array.from({ length: 60 }, (_, i) => `listened ${String(shardedPubSub)} ${i}.`);
-  const holds = await Promise.all(names.map((name) => holder.client.getLock(name).lock()));
-  const waiting = members.flatMap(({ client }) => names.map((name) => waitFor(client.getLock(name))));
-  await untilListening(cluster, names, shardedPubSub);
-  await until("all have asked again", () => members.every(({ events }) => waits(events) === names.length));
-  const now = await listeners();
-  expect(before).toEqual(cluster.nodes.map(() => 0));
-  const total = now.reduce((sum, each) => sum + each, 0);
-  if (await isSharded(shardedPubSub)) expect(now).toEqual(cluster.nodes.map(() => members.length));
-  else expect(total).toBe(members.length);
-  await Promise.all(holds.map((hold) => hold.unlock()));
-  await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
-});
-
-const waits = (events: readonly { readonly name: string }[]): number => {
-  return events.filter(({ name }) => name === "waiting").length;
-};
-
-/** The number of subscribed connections on each node. */
-async function listeners(): Promise<number[]> {
-  const lists = await Promise.all(cluster.nodes.map((node) => node.call("CLIENT", "LIST", "TYPE", "pubsub")));
-  return lists.map(
-    (list) =>
-      String(list)
-        .split("\n")
-        .filter((line) => line !== "").length,
-  );
 }

@@ -24,9 +24,9 @@ afterAll(() => {
   for (const each of opened) (each.disconnect ?? each.destroy)?.call(each);
 });
 
-function byNodeRedis(version: 5 | 6, options: object = {}): RedisConnection {
+function byNodeRedis(version: 5 | 6): RedisConnection {
   const rootNodes = cluster.nodes.map(({ host, port }) => ({ socket: { host, port } }));
-  const client = nodeRedis(version).cluster({ rootNodes, ...options });
+  const client = nodeRedis(version).cluster({ rootNodes });
   opened.push(client);
   return fromNodeRedis(client as TestClient);
 }
@@ -66,16 +66,5 @@ coreRows([
   },
   { title: "iovalkey", connect: byValkey, kinds: [PLAIN] },
   { title: "redis 6", connect: () => byNodeRedis(6) },
-  {
-    title: "redis 6, messages by PUBLISH",
-    connect: () => byNodeRedis(6),
-    options: { shardedPubSub: false },
-    kinds: [PLAIN],
-  },
-  {
-    title: "redis 6 that connects to nodes when it needs them",
-    connect: () => byNodeRedis(6, { minimizeConnections: true }),
-    kinds: [PLAIN],
-  },
   { title: "redis 5", connect: () => byNodeRedis(5), kinds: [PLAIN] },
 ]);

@@ -54,7 +54,6 @@ coreRows([
   { title: "redis 6", connect: () => byNodeRedis(6) },
   { title: "redis 5", connect: () => byNodeRedis(5) },
   { title: "redis 6 with RESP 2", connect: () => byNodeRedis(6, { RESP: 2 }), kinds: [PLAIN] },
-  { title: "redis 5 with RESP 3", connect: () => byNodeRedis(5, { RESP: 3 }), kinds: [PLAIN] },
   { title: "the user with the least rights", connect: () => kept(new Redis({ ...at, ...CONFINED })) },
   {
     title: "Redis 6.2, as the user with the least rights",

@@ -7,20 +7,15 @@ import { timers } from "./timers.js";
 // Below it stands the library, which keeps the timers of the moment of its import.
 
 import { createHook } from "node:async_hooks";
-import { tracingChannel } from "node:diagnostics_channel";
 import { getEventListeners } from "node:events";
 import { getHeapStatistics } from "node:v8";
-import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
-import { MeterProvider } from "@opentelemetry/sdk-metrics";
-import { BasicTracerProvider } from "@opentelemetry/sdk-trace-base";
 import { Redis } from "ioredis";
-import { instrument } from "../../../src/entries/otel.js";
 import { type Hold, LockClient, type LockClientOptions } from "../../../src/index.js";
 import { until } from "../../support/until.js";
 
 /** The counts, each by its title. */
 export type Figures = Readonly<Record<string, number>>;
-export type Part = "commands" | "leased" | "renewed" | "waiting" | "cycle" | "told";
+export type Part = "commands" | "leased" | "renewed" | "waiting" | "cycle";
 
 const FEW = 1_000;
 const MANY = 4_000;
@@ -93,12 +88,12 @@ async function promises(act: () => Promise<unknown>): Promise<number> {
 
 class Bench {
   readonly redis: Redis;
-  readonly #isWasteful: boolean;
+  readonly isWasteful: boolean;
   #names = 0;
 
   constructor({ port, isWasteful = false }: Order) {
     this.redis = new Redis(port, "127.0.0.1");
-    this.#isWasteful = isWasteful;
+    this.isWasteful = isWasteful;
   }
 
   /** A client without presence: its commands would be counted by chance here, and have a test of their own. */
@@ -112,7 +107,7 @@ class Bench {
 
   take(client: LockClient, name: string, lease?: number): Promise<Hold> {
     const taken = client.getLock(name).lock(lease === undefined ? {} : { lease });
-    return this.#isWasteful ? this.#waste(taken) : taken;
+    return this.isWasteful ? this.#waste(taken) : taken;
   }
 
   async #waste(taken: Promise<Hold>): Promise<Hold> {
@@ -268,8 +263,10 @@ async function cycle(bench: Bench): Promise<Figures> {
     await bench.redis.eval("return 1", 1, "cycle", "owner", "30000");
     await bench.redis.eval("return 1", 1, "cycle", "owner");
   };
-  await repeat(WARM, whole);
-  await repeat(WARM, plain);
+  // What is wasted is seen without that.
+  const warm = bench.isWasteful ? 0 : WARM;
+  await repeat(warm, whole);
+  await repeat(warm, plain);
   const own = await allocated(whole);
   return {
     "bytes allocated: take and give back": own,
@@ -278,56 +275,12 @@ async function cycle(bench: Bench): Promise<Figures> {
   };
 }
 
-/** Who is told of each cycle. The channels are the process's, so they come last. */
-const LISTENERS: readonly (readonly [told: string, listen: (client: LockClient) => void])[] = [
-  ["with traceHolds", () => {}],
-  [
-    "with events",
-    (client) => {
-      for (const event of ["acquired", "released", "waiting", "rejected", "lost"] as const)
-        client.on(event, () => {});
-    },
-  ],
-  [
-    // This also counts what OpenTelemetry itself makes.
-    "with otel",
-    (client) => {
-      const meters = new MeterProvider({ readers: [new PrometheusExporter({ preventServerStart: true })] });
-      const tracers = new BasicTracerProvider();
-      instrument(client, { meter: meters.getMeter("cost"), tracer: tracers.getTracer("cost") });
-    },
-  ],
-  [
-    "with channels",
-    () => {
-      const handlers = { start() {}, end() {}, asyncStart() {}, asyncEnd() {}, error() {} };
-      for (const name of ["holdfast:lock", "holdfast:hold"]) tracingChannel(name).subscribe(handlers);
-    },
-  ],
-];
-
-async function told(bench: Bench): Promise<Figures> {
-  const figures: Record<string, number> = {};
-  for (const [told, listen] of LISTENERS) {
-    const client = bench.client({ watchdogTimeout: LONG, traceHolds: told === "with traceHolds" });
-    listen(client);
-    const whole = () => bench.cycle(client);
-    await repeat(WARM, whole);
-    figures[`commands: take and give back, ${told}`] = await commandsOf(whole);
-    figures[`bytes allocated: take and give back, ${told}`] = await allocated(whole);
-    figures[`promises made: take and give back, ${told}`] = await promises(whole);
-    await client.close();
-  }
-  return figures;
-}
-
 const PARTS: Readonly<Record<Part, (bench: Bench) => Promise<Figures>>> = {
   commands,
   leased: held("leased", LONG),
   renewed: held("renewed"),
   waiting,
   cycle,
-  told,
 };
 
 interface Order {

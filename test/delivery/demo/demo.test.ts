@@ -130,18 +130,6 @@ test(
   },
 );
 
-test("Ctrl-C in the middle of the work leaves no process and no file", LIMIT, async () => {
-  const run = new Demo();
-  demo = run;
-  await until("the clerks share the lock", () => run.output.includes("2  With lock.run"), {
-    timeout: 2 * PATIENCE,
-  });
-  expect(run.pids.filter(isAlive)).toHaveLength(1 + CLERKS.length);
-  run.child.kill("SIGINT");
-  expect(await run.ended).toBe(130);
-  await run.expectNothingLeft();
-});
-
 test("a lock that locks nobody out is noticed", LIMIT, async () => {
   demo = new Demo({ HOLDFAST_DEMO_BREAK: "lock" });
   expect(await demo.ended).toBe(1);

@@ -107,11 +107,6 @@ describe("loading", () => {
       expect(await consumer.oldNode(`entries-${name}.${end}`)).toBe(told);
     },
   );
-
-  test("isLockError knows the errors of another copy", async () => {
-    await consumer.write("copies.mjs", programs.TWO_COPIES);
-    expect(await consumer.node("copies.mjs", redis.url)).toBe("true false\ntrue true false\n");
-  });
 });
 
 test.each([

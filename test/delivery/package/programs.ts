@@ -45,19 +45,6 @@ console.log(${http}.problemOf(error).code, ${http}.httpStatusOf(error), ${redloc
 `;
 }
 
-/** One copy of the package makes the error, the other recognises it. */
-export const TWO_COPIES = `import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import * as esm from "holdfast";
-const require = createRequire(import.meta.url);
-const cjs = require(join(dirname(require.resolve("holdfast/package.json")), "dist/index.cjs"));
-const client = cjs.LockClient.connect(process.argv[2]);
-await client.close();
-const error = await client.getLock("a").lock().catch((error) => error);
-console.log(error instanceof cjs.LockError, error instanceof esm.LockError);
-console.log(esm.isLockError(error), esm.isLockError(error, "CLIENT_CLOSED"), esm.isLockError(error, "LOCK_LOST"));
-`;
-
 /** Prints that the package loaded, then why `connect` fails without ioredis. */
 export function connectWithoutIoredis(load: string): string {
   return `${load}

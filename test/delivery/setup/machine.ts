@@ -26,8 +26,6 @@ export interface Machine {
   readonly programs?: Readonly<Record<string, string>>;
   /** What npm has installed here. Default: all that the lock file asks for; null: nothing. */
   readonly installed?: Packages | null;
-  /** The same in `docs/`. Default: there is no lock file there. */
-  readonly installedDocs?: Packages | null;
   readonly root?: boolean;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -42,10 +40,9 @@ export async function setUp(machine: Machine): Promise<{ code: number; printed: 
   const folder = await mkdtemp(join(tmpdir(), "holdfast-setup-"));
   try {
     const bin = join(folder, "bin");
-    await Promise.all(["bin", "tools", "docs"].map((name) => mkdir(join(folder, name))));
+    await Promise.all(["bin", "tools"].map((name) => mkdir(join(folder, name))));
     await copyFile(SCRIPT, join(folder, "tools/setup.mjs"));
     await addPackages(folder, machine.installed === undefined ? LOCKED : machine.installed);
-    if (machine.installedDocs !== undefined) await addPackages(join(folder, "docs"), machine.installedDocs);
     for (const [name, script] of Object.entries({ npm: "", ...machine.programs })) {
       const text = `#!/bin/sh\nBIN='${bin}'\necho "${name} $*" >> '${folder}/calls.log'\n${script}\n`;
       await writeFile(join(bin, name), text);

@@ -6,8 +6,8 @@ import fc from "fast-check";
 import { type Redis, ReplyError } from "ioredis";
 import { expect, test } from "vitest";
 import { isLockError, type Lock, LockClient } from "../../../src/index.js";
-import { KINDS } from "../../contract/kinds.js";
 import { forFile, startRedis } from "../../support/index.js";
+import { SINGLE } from "../../support/place/kinds.js";
 import { failOnUnhandledRejections } from "../harness.js";
 import { AGAIN, RUNS, SEED } from "./runs.js";
 
@@ -50,15 +50,17 @@ const call = <T>(make: (client: LockClient, name: string) => T, act: (it: T) => 
   return (client: LockClient, name: string) => act(make(client, name));
 };
 
-const ofLocks = KINDS.flatMap(({ make }) => [
-  call(make, (lock: Lock) => lock.tryLock()),
-  call(make, (lock: Lock) => lock.tryLock(0, 1_000)),
-  call(make, async (lock: Lock) => (await lock.tryLock())?.unlock()),
-  call(make, async (lock: Lock) => (await lock.tryLock())?.extend(5_000)),
-  call(make, (lock: Lock) => lock.isLocked()),
-  call(make, (lock: Lock) => lock.remainTimeToLive()),
-  call(make, (lock: Lock) => lock.forceUnlock()),
-]);
+const ofLocks = SINGLE.map((kind) => (client: LockClient, name: string) => kind.make([client], name)).flatMap(
+  (make) => [
+    call(make, (lock: Lock) => lock.tryLock()),
+    call(make, (lock: Lock) => lock.tryLock(0, 1_000)),
+    call(make, async (lock: Lock) => (await lock.tryLock())?.unlock()),
+    call(make, async (lock: Lock) => (await lock.tryLock())?.extend(5_000)),
+    call(make, (lock: Lock) => lock.isLocked()),
+    call(make, (lock: Lock) => lock.remainTimeToLive()),
+    call(make, (lock: Lock) => lock.forceUnlock()),
+  ],
+);
 const semaphore = (client: LockClient, name: string) => client.getSemaphore(name);
 const permits = (client: LockClient, name: string) => client.getPermitExpirableSemaphore(name);
 const latch = (client: LockClient, name: string) => client.getCountDownLatch(name);

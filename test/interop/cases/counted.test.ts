@@ -134,44 +134,4 @@ withRedisson("counted", (scene) => {
       expect(await scene.redis.exists(name)).toBe(0);
     }
   });
-
-  test("Java deletes a latch, and Node's waiters go on", async () => {
-    const name = scene.name();
-    const java = (await scene.thread()).latch(name);
-    await java.trySetCount(3);
-    const waiting = await parkEach(["Node", "Node"], (party) => party.latch(name).await());
-    expect(await java.delete()).toBe(true);
-    for (const call of waiting) expect(await soon(call)).toBe(true);
-  });
-
-  test.each(["semaphore", "permits"] as const)(
-    "a crowd of both sides: never more have %s than there are",
-    async (kind) => {
-      const [name, inside, most] = [scene.name(), scene.name(), 3];
-      await scene.node()[kind](name).trySetPermits(most);
-      const parties = await Promise.all(
-        [...SIDES, ...SIDES, ...SIDES, ...SIDES].map((side) => scene.party(side)),
-      );
-      const counts: number[] = [];
-      const visit = async (party: Party, permits: number) => {
-        const id =
-          kind === "permits"
-            ? await party.permits(name).acquire(NEVER)
-            : await party.semaphore(name).acquire(permits);
-        counts.push(await scene.redis.incrby(inside, permits));
-        await scene.redis.decrby(inside, permits);
-        await (kind === "permits"
-          ? party.permits(name).release(String(id))
-          : party.semaphore(name).release(permits));
-      };
-      await Promise.all(
-        parties.map(async (party, i) => {
-          for (let visits = 0; visits < 20; visits++)
-            await visit(party, kind === "semaphore" && i < 4 ? 2 : 1);
-        }),
-      );
-      expect(Math.max(...counts)).toBe(most);
-      expect(await scene.redis.get(name)).toBe(String(most));
-    },
-  );
 });

@@ -1,6 +1,6 @@
 /** One queue of a fair lock for both sides: who is next, who leaves, and whose place lapses. */
 import { expect, test } from "vitest";
-import { fairQueue, fairTimeouts } from "../../../src/base/names.js";
+import { fairQueue } from "../../../src/base/names.js";
 import { PATIENCE, SLACK, STEADY, until, type Watched } from "../../support/index.js";
 import { type LockCalls, NEVER } from "../calls.js";
 import { DIRECTIONS, type Party, type Side } from "../party.js";
@@ -11,7 +11,6 @@ import { mortals } from "./mortals.js";
 const FAIR = CONTESTS.find(({ kind }) => kind === "fair lock") as Contest;
 /** Milliseconds that a place outlasts the one before it, where it is told. */
 const GRACE = 2_500;
-const LEASE = 1_500;
 const WAIT = 2_000;
 
 const mortal = mortals();
@@ -67,20 +66,6 @@ withRedisson("fair lock", (scene) => {
     },
   );
 
-  test.each(DIRECTIONS)(
-    "the unlock of %s wakes the next one in %s though its lease has ended before",
-    async (one, other) => {
-      const name = scene.name();
-      const holder = await take(one, name);
-      const turns = await queue(name, [other]);
-      await scene.redis.del(name);
-      // Redisson does not mind; this library says that the hold was lost.
-      await holder.unlock().catch(() => {});
-      await expectServed(turns);
-      await scene.expectNothingLeft(name);
-    },
-  );
-
   test.each<[how: string, side: Side, wait?: number]>([
     ["a Java waiter whose time is up", "Java", WAIT],
     ["a Node waiter whose time is up", "Node", WAIT],
@@ -98,25 +83,6 @@ withRedisson("fair lock", (scene) => {
     await holder.unlock();
     await expectServed([...first, ...later]);
     await scene.expectNothingLeft(name);
-  });
-
-  test("an interrupted Java waiter leaves its place behind, which holds up those after it until it lapses", async ({
-    skip,
-  }) => {
-    needsGrace(skip);
-    const name = scene.name();
-    const options = { java: await scene.newJava({ fairWait: GRACE }), node: { fairWaitTimeout: GRACE } };
-    const holder = scene.node({ ...options.node, watchdogTimeout: LEASE }).lock("fair", name);
-    await holder.lock();
-    const [dead] = (await queue(name, ["Java"], options)) as [Turn];
-    await dead.party.giveUp();
-    await expect(dead.call.promise).rejects.toThrow("InterruptedException");
-    const behind = await queue(name, ["Node"], options);
-    expect(await scene.redis.lindex(fairQueue(name), 0)).toBe(dead.party.owner);
-    const lapses = Number(await scene.redis.zscore(fairTimeouts(name), dead.party.owner));
-    await holder.unlock();
-    await expectServed(behind);
-    expect(Date.now()).toBeGreaterThanOrEqual(lapses - 100);
   });
 
   test("no call without a wait jumps a queue whose next one is silent, though the lock is free", async () => {
@@ -145,16 +111,8 @@ withRedisson("fair lock", (scene) => {
 
   test.for<[what: string, death: Death]>([
     [
-      "a JVM that is next is killed: Node and Java behind it",
-      { dead: "Java", behind: ["Node", "Java"], ...LAPSED },
-    ],
-    [
       "a JVM that is next is killed: Java and Node behind it",
       { dead: "Java", behind: ["Java", "Node"], ...LAPSED },
-    ],
-    [
-      "a Node process that is next is killed: Java alone behind it",
-      { dead: "Node", behind: ["Java", "Java"], ...LAPSED },
     ],
     // Long before the place lapses.
     [

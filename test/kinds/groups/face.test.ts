@@ -186,22 +186,6 @@ multiRow(
 );
 
 multiRow(
-  "forceUnlock() gives all members back, whoever has them, and says whether anybody did [§2 force-unlock]",
-  async ({ b, of, group, held }) => {
-    const multi = group("a0", "b1");
-    expect(await multi.forceUnlock()).toBe(false);
-    const theirs = await of(b, "a0").lock();
-    expect(await multi.forceUnlock()).toBe(true);
-    expect(await failure(theirs.unlock())).toMatchObject({ code: "LOCK_LOST" });
-    const hold = await multi.lock();
-    expect(await multi.forceUnlock()).toBe(true);
-    expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", lockName: "a,b", reason: "forced" });
-    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
-    expect(held()).toEqual([]);
-  },
-);
-
-multiRow(
   "forceUnlock() resolves when the holds of all members in this process have ended as forced [§2 force-unlock] [B266]",
   async ({ a, group, settle }) => {
     const hold = await group("a0", "b1").lock();
@@ -245,25 +229,6 @@ multiRow(
       await multi.unlock();
       expect(await failure(multi.unlock())).toMatchObject({ code: "NOT_OWNER" });
     });
-  },
-);
-
-multiRow(
-  "an Owner, a group's hold and a member's hold name the same owner, also for members and after the unlock [§3 owner-option]",
-  async ({ a, of, client, group }) => {
-    const multi = group("a0", "b1");
-    const owner = client.newOwner();
-    const hold = await multi.lock({ owner });
-    for (const named of [owner, hold, hold.members[0] as Hold]) {
-      const again = await multi.lock({ owner: named });
-      const single = await of(a, "b1").lock({ owner: named });
-      expect(await multi.getHoldCount({ owner: named })).toBe(2);
-      await again.unlock();
-      await single.unlock();
-    }
-    await multi.unlock({ owner: hold });
-    expect(await failure(multi.unlock({ owner }))).toMatchObject({ code: "NOT_OWNER" });
-    await (await multi.lock({ owner: hold })).unlock();
   },
 );
 

@@ -60,24 +60,6 @@ for (const [what, silence] of SILENCES)
       },
     );
 
-multiRow(
-  "a nested call without a known outcome leaves the outer hold as it is [§2 nested-unknown]",
-  async ({ a, group, pass }) => {
-    const multi = group(...WORDS);
-    const outer = await multi.lock({ lease: 600_000 });
-    a.at(1).keep("replies");
-    const nested = watch(multi.lock({ owner: outer }));
-    await pass(ANSWER);
-    expect(nested.outcome).toBe("UNAVAILABLE");
-    await a.letGo();
-    await pass(ANSWER);
-    expect([outer.isHeld, await multi.getHoldCount({ owner: outer })]).toEqual([true, 1]);
-    const inner = await multi.lock({ owner: outer });
-    await inner.unlock();
-    await outer.unlock();
-  },
-);
-
 /** Moments of a call, each with what it waits for then. */
 const MOMENTS: readonly [string, (place: Apart) => unknown][] = [
   ...WORDS.map((word): [string, (place: Apart) => unknown] => [
@@ -137,26 +119,6 @@ multiRow(
     expect(call.state).toBe("resolved");
   },
 );
-
-for (const word of ["a0", "b1"])
-  for (const away of [0, 1])
-    multiRow(
-      `a call that waits for ${word} holds nothing while server ${away} is away, and is granted afterwards [§2 waiting-survives-outage] [B183]`,
-      async ({ a, b, of, group, held, pass }) => {
-        const theirs = await of(b, word).lock();
-        const call = watch(group(...WORDS).lock({ lease: LEASE }));
-        await pass(1_000);
-        await a.at(away).cut();
-        await theirs.unlock();
-        await pass(3 * ANSWER);
-        expect(call.outcome).toBe("pending");
-        expect(held().filter((each) => serverOf(each) !== away)).toEqual([]);
-        await a.at(away).mend();
-        await pass(3 * ANSWER);
-        expect(call.value?.isHeld).toBe(true);
-        await call.value?.unlock();
-      },
-    );
 
 for (const moment of [0, 1, 2, 3, 4])
   multiRow(
@@ -242,18 +204,6 @@ for (const [what, take] of [
       await strict.close();
     },
   );
-
-multiRow(
-  "a member whose replicas do not acknowledge rejects REPLICAS, and nothing is held [§4 multi]",
-  async ({ party, of, a, pass, held }) => {
-    const strict = party({ replicas: 1, replicasTimeout: 100 });
-    const call = watch(new MultiLock(of(a, "a0"), of(strict, "b1"), of(a, "c0")).lock());
-    await pass(ANSWER);
-    expect(call.error).toMatchObject({ code: "REPLICAS", lockName: "b", required: 1 });
-    expect(held()).toEqual([]);
-    await strict.close();
-  },
-);
 
 multiRow(
   "an error names the group, or the one member that failed [§4 group-face]",

@@ -54,25 +54,6 @@ multiRow(
 );
 
 multiRow(
-  "a lease that is over before all members are granted rejects LOCK_LOST, and nothing is left [§2 late-grant]",
-  async ({ a, group, held, pass }) => {
-    const multi = group("a0", "b1");
-    expect(await failure(multi.lock({ lease: 1 }))).toMatchObject({ code: "LOCK_LOST" });
-    expect(await failure(multi.tryLock(0, 1))).toMatchObject({ code: "LOCK_LOST" });
-    a.keep("replies");
-    const late = watch(multi.lock({ lease: 1_000 }));
-    for (let i = 0; i < 4 && late.state === "pending"; i++) {
-      // Each answer comes when the lease that it tells of is over.
-      await pass(1_000);
-      await a.letOneGo();
-    }
-    await a.letGo();
-    await pass(ANSWER);
-    expect([late.outcome, held()]).toEqual(["LOCK_LOST", []]);
-  },
-);
-
-multiRow(
   "without a lease the watchdog of each member's client keeps it, and the least deadline counts [§2 watchdog-any]",
   async ({ party, of, pass }) => {
     const [short, long] = [party({ watchdogTimeout: 3_000 }), party()];
@@ -252,24 +233,3 @@ for (const [what, isGone] of [
       expect(hold.signal.aborted).toBe(isGone);
     },
   );
-
-multiRow(
-  "a run whose release meets a silent member resolves, and tells `error` on each member's client [§2 run-release-unanswered]",
-  async ({ a, group, held, pass }) => {
-    const errors: object[] = [];
-    for (const client of a.clients) client.on("error", (event) => void errors.push(event));
-    const run = watch(
-      group("a0", "b1").run(() => {
-        a.at(1).keep("requests");
-        return "done";
-      }),
-    );
-    await pass(ANSWER);
-    expect(run.outcome).toBe("done");
-    const told = { lockName: "a,b", kind: "multi", cause: { code: "UNAVAILABLE" } };
-    expect(errors).toMatchObject([told, told]);
-    await a.letGo();
-    await pass(ANSWER);
-    expect(held()).toEqual([]);
-  },
-);

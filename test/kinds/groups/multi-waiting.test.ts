@@ -1,14 +1,11 @@
 /** Contract section 4: a MultiLock takes all or none, never waits while it holds, and its order is the same for all. */
 import { expect } from "vitest";
 import { type Lock, MultiLock } from "../../../src/index.js";
-import { READ, SINGLE, type VirtualServer, watch } from "../../support/place/index.js";
+import { watch } from "../../support/place/index.js";
 import { type Apart, multiRow } from "./apart.js";
 
 const WORDS = ["a0", "b1", "c0", "d1"] as const;
 const PATIENT = { pollCap: 3_600_000 };
-
-/** A millisecond of virtual time. */
-const lasting = ({ clock }: VirtualServer) => new Promise<void>((done) => void clock.after(1, done));
 
 /** The members' names in the order in which a server was asked to do something with them. */
 function namesOn({ servers }: Apart, i: number): string[] {
@@ -44,27 +41,6 @@ for (const word of WORDS)
       expect(held()).toEqual([...WORDS]);
       await call.value?.unlock();
       expect(a.onTheirWay).toBe(0);
-    },
-    PATIENT,
-  );
-
-for (const kind of SINGLE)
-  multiRow(
-    `it waits for a ${kind.name} among members of every kind, and holds nothing meanwhile [§4 multi]`,
-    async ({ a, b, of, held, pass, settle }) => {
-      const words = SINGLE.map((each, i) => `k${i}${each === kind ? 0 : i % 2}`);
-      const members = SINGLE.map((each, i) => of(a, words[i] as string, each));
-      const word = words[SINGLE.indexOf(kind)] as string;
-      const theirs = await of(b, word, kind.rival).lock();
-      expect(await new MultiLock(...members).tryLock()).toBeNull();
-      const call = watch(new MultiLock(...members).lock());
-      await pass(1_000);
-      await settle();
-      expect(held()).toEqual([word]);
-      await theirs.unlock();
-      await pass(1_000);
-      expect(call.value?.members.map(({ isHeld }) => isHeld)).toEqual(Array(SINGLE.length).fill(true));
-      await call.value?.unlock();
     },
     PATIENT,
   );
@@ -112,28 +88,6 @@ multiRow(
     );
     for (let i = 0; i < 600 && all.state === "pending"; i++) await pass(100);
     expect(all.state).toBe("resolved");
-  },
-);
-
-multiRow(
-  "of tasks that want many of a few locks without a pause, each gets its turn [§4 multi]",
-  async ({ a, of, server, pass }) => {
-    const locks = Array.from({ length: 6 }, (_, i) => of(a, `lock ${i}${i % 2}`));
-    const served = Array<number>(12).fill(0);
-    let isOver = false;
-    const task = async (i: number): Promise<void> => {
-      const wanted = Array.from({ length: 3 }, (_, k) => locks[(i + k * (1 + (i % 2))) % 6] as Lock);
-      while (!isOver) {
-        await new MultiLock(...new Set(wanted)).run(() => lasting(server));
-        served[i] = (served[i] ?? 0) + 1;
-      }
-    };
-    const tasks = watch(Promise.all(served.map((_, i) => task(i))));
-    for (let i = 0; i < 600 && Math.min(...served) < 3; i++) await pass(50);
-    isOver = true;
-    for (let i = 0; i < 600 && tasks.state === "pending"; i++) await pass(50);
-    expect(tasks.state).toBe("resolved");
-    expect(Math.min(...served)).toBeGreaterThanOrEqual(3);
   },
 );
 
@@ -204,33 +158,6 @@ for (const words of [
       await call.value?.unlock();
     },
   );
-
-multiRow(
-  "a stream of readers that hold a group of read sides cannot starve a writer [§4 prefer-writers]",
-  async ({ a, b, of, server, pass }) => {
-    const sides = (party: typeof a, kind = READ) =>
-      new MultiLock(of(party, "s0", kind), of(party, "t1", kind));
-    let isOver = false;
-    let reads = 0;
-    const readOn = async (): Promise<void> => {
-      while (!isOver) {
-        const hold = await sides(a).lock();
-        reads++;
-        await lasting(server);
-        await hold.unlock();
-      }
-    };
-    const readers = watch(Promise.all([readOn(), readOn(), readOn()]));
-    await pass(10);
-    const writing = watch(sides(b, READ.rival).lock());
-    for (let i = 0; i < 300 && writing.state === "pending"; i++) await pass(20);
-    isOver = true;
-    expect(writing.value?.isHeld).toBe(true);
-    await writing.value?.unlock();
-    for (let i = 0; i < 300 && readers.state === "pending"; i++) await pass(20);
-    expect([readers.state, reads > 3]).toEqual(["resolved", true]);
-  },
-);
 
 multiRow(
   "a call whose owner has a member is not held up by calls that wait for that owner [§4 multi]",

@@ -78,19 +78,6 @@ redRow(
 );
 
 redRow(
-  "a lost round gives back at once what a master granted without its answer being heard [§4 red]",
-  async ({ a, red, occupy, vacate, settle, heldOn }) => {
-    occupy(0, 1);
-    a.at(2).keep("replies");
-    expect(await red.tryLock(0, LEASE)).toBeNull();
-    await settle();
-    expect(heldOn()).toEqual([0, 1]);
-    await a.letGo();
-    vacate(0, 1);
-  },
-);
-
-redRow(
   "a call of the owner on a late master's lock goes with the late try, and re-enters its grant [§3 call-order]",
   async ({ a, red, settle, heldOn }) => {
     a.at(2).keep("replies");
@@ -175,29 +162,6 @@ redRow(
   },
   { pollCap: 3_600_000, commandTimeout: 50_000 },
 );
-
-for (const [what, last] of [
-  ["a master that it had not", 1],
-  ["the masters that it had", 2],
-] as const)
-  redRow(
-    `a hold of an owner that has a majority is nested, whoever answers first: ${what} [§1 events] [B235]`,
-    async ({ a, red, client, occupy, vacate, settle }) => {
-      const nested: boolean[] = [];
-      client.on("acquired", ({ kind, nested: told }) => void (kind === "red" && nested.push(told)));
-      occupy(2);
-      const outer = await red.lock({ lease: LEASE });
-      vacate(2);
-      a.at(last).keep("replies");
-      const inner = await red.lock({ owner: outer, lease: LEASE });
-      expect(nested).toEqual([false, true]);
-      await a.letGo();
-      await settle();
-      expect(inner.members).toHaveLength(3);
-      await inner.unlock();
-      await outer.unlock();
-    },
-  );
 
 redRow(
   "a call made before the last unlock re-enters, though the first master answers last [§3 unlock-during-nested] [B84]",
@@ -304,21 +268,6 @@ redRow(
     expect(forced.outcome).toBe(true);
     const outcome = call.value ? await failure(call.value.unlock()) : call.error;
     expect(outcome).toMatchObject({ code: "LOCK_LOST" });
-  },
-);
-
-redRow(
-  "a member that is forced while its late grant is on its way takes nothing from the hold [§4 red-kept] [B131]",
-  async ({ b, a, theirs, settle, heldOn }) => {
-    b.at(2).keep("replies");
-    const hold = await theirs.lock({ lease: LEASE });
-    const forced = a.clients[2]?.getLock(NAME).forceUnlock();
-    await settle();
-    expect(heldOn()).toEqual([0, 1]);
-    await b.letGo();
-    expect(await forced).toBe(true);
-    expect(hold.isHeld).toBe(true);
-    await hold.unlock();
   },
 );
 

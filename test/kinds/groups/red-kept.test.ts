@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import type { Hold, LockError, LockLostError, MultiHold } from "../../../src/index.js";
 import { failure, watch } from "../../support/place/index.js";
-import { ANSWER, FIVE, LEASE, redRow } from "./masters.js";
+import { ANSWER, LEASE, redRow } from "./masters.js";
 
 /** `watchdogTimeout`, of which a third passes between two renewals. */
 const KEPT = 30_000;
@@ -23,36 +23,6 @@ redRow(
     expect(released.state).toBe("resolved");
     await a.at(1).mend();
   },
-);
-
-redRow(
-  "of five masters two may be away: it is taken, kept, extended and given back [§4 red-kept] [F39]",
-  async ({ a, red, pass, settle, heldOn }) => {
-    const kept = await red.lock();
-    await settle();
-    await a.at(1).cut();
-    a.at(3).keep("requests");
-    await pass(2 * KEPT);
-    expect(kept.isHeld).toBe(true);
-    const ended = watch(kept.unlock());
-    await pass(ANSWER);
-    expect(ended.state).toBe("resolved");
-    const next = watch(red.lock({ lease: LEASE }));
-    await pass(ANSWER);
-    expect(next.value?.members).toHaveLength(3);
-    const extended = watch((next.value as Hold).extend(2 * LEASE));
-    await pass(ANSWER);
-    expect(extended.state).toBe("resolved");
-    const released = watch((next.value as Hold).unlock());
-    await settle();
-    expect(released.state).toBe("resolved");
-    await a.at(1).mend();
-    await a.letGo();
-    await pass(ANSWER);
-    expect(heldOn()).toEqual([]);
-  },
-  {},
-  FIVE,
 );
 
 redRow(
@@ -98,23 +68,6 @@ redRow(
     await settle();
     expect(heldOn()).toEqual([]);
     expect(await failure(hold.unlock())).toBe(hold.signal.reason);
-  },
-);
-
-redRow(
-  "forced away by another client, it is lost at the next renewal [§4 red-kept]",
-  async ({ red, theirs, pass, settle, heldOn }) => {
-    const hold = await red.lock();
-    await settle();
-    expect(await theirs.forceUnlock()).toBe(true);
-    expect(await theirs.forceUnlock()).toBe(false);
-    const next = await theirs.lock();
-    await pass(KEPT / 3);
-    expect([hold.isHeld, next.isHeld]).toEqual([false, true]);
-    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST" });
-    await settle();
-    expect(heldOn()).toEqual([0, 1, 2]);
-    await next.unlock();
   },
 );
 

@@ -136,26 +136,6 @@ describe("a master and a replica", () => {
     expect(await onReplica.zscore("{permits}:timeout", Buffer.from(id, "hex"))).not.toBeNull();
   });
 
-  test("WAIT follows the grant on its connection, which is not the user's", async () => {
-    const lock = connect().getLock("job");
-    await user.set("mark", "user");
-    front.clear();
-    await user.get("mark");
-    await (await lock.lock()).unlock();
-    const sent = front.commands.filter(({ command }) => named("GET", "EVAL", "EVALSHA", "WAIT")(command));
-    const [own, grant, wait, release] = sent;
-    expect(sent.map(({ command }) => command[0]?.replace("EVALSHA", "EVAL"))).toEqual([
-      "GET",
-      "EVAL",
-      "WAIT",
-      "EVAL",
-    ]);
-    expect(wait?.command).toEqual(["WAIT", "1", "5000"]);
-    expect(wait?.connection).toBe(grant?.connection);
-    // The user's, that for grants, and that for all else.
-    expect(new Set([own, grant, release].map((each) => each?.connection)).size).toBe(3);
-  });
-
   test("with the replica's link stalled, lock and tryLock reject and nothing is held", async () => {
     const client = connect(IMPATIENT);
     const lock = client.getLock("job");
@@ -180,27 +160,12 @@ describe("a master and a replica", () => {
     await hold.unlock();
   });
 
-  test.each(["commandTimeout", "socketTimeout"])(
-    "the user's %s, shorter than that for replicas, ends no WAIT before its time [B148]",
-    async (option) => {
-      const hasty = master.connect({ [option]: 1_000 });
-      await using client = new LockClient(hasty, { ...UNHURRIED, replicas: 1, replicasTimeout: 2_500 });
-      await client.ready();
-      link.stall();
-      await expect(client.getLock("job").lock()).rejects.toMatchObject(short(0, 1));
-    },
-  );
-
-  test("a nested grant needs no acknowledgement: its owner has the lock already", async () => {
-    const lock = connect(IMPATIENT).getLock("job");
-    const hold = await until("a grant is acknowledged", () => lock.lock());
+  test("the user's commandTimeout and socketTimeout, shorter than that for replicas, end no WAIT before its time [B148]", async () => {
+    const hasty = master.connect({ commandTimeout: 1_000, socketTimeout: 1_000 });
+    await using client = new LockClient(hasty, { ...UNHURRIED, replicas: 1, replicasTimeout: 2_500 });
+    await client.ready();
     link.stall();
-    const nested = await lock.lock({ owner: hold });
-    expect(await lock.getHoldCount({ owner: hold })).toBe(2);
-    for (const each of [nested, hold]) await each.unlock();
-    expect(await direct.exists("job")).toBe(0);
-    link.restore();
-    await inStep();
+    await expect(client.getLock("job").lock()).rejects.toMatchObject(short(0, 1));
   });
 
   test("a lost replica counts as none", async () => {
@@ -211,40 +176,6 @@ describe("a master and a replica", () => {
     });
     await expect(lock.lock()).rejects.toMatchObject(short(0, 1));
     expect(await direct.exists("job")).toBe(0);
-  });
-
-  test("a waiter that is granted while the link is stalled rejects, and the next one has its turn", async () => {
-    const hold = await connect({ replicas: 0 }).getLock("job").lock();
-    const waiting = connect(IMPATIENT).getLock("job").lock();
-    const next = connect({ replicas: 0 }).getLock("job").lock();
-    await until("both wait", async () => {
-      const [, subscribers] = await direct.pubsub("NUMSUB", "redisson_lock__channel:{job}");
-      return Number(subscribers) === 2;
-    });
-    link.stall();
-    const outcome = expect(waiting).rejects.toMatchObject(short(0, 1));
-    await hold.unlock();
-    const [granted] = await Promise.all([next, Promise.race([outcome, next.then((held) => held.unlock())])]);
-    await granted.unlock();
-    await outcome;
-  });
-
-  test("the user's connection answers while a grant waits for its replicas", async () => {
-    const client = connect({ replicasTimeout: 4_000 });
-    await client.ready();
-    link.stall();
-    let over = false;
-    const granted = client.getLock("job").lock();
-    const outcome = expect(granted)
-      .rejects.toMatchObject(short(0, 1))
-      .then(() => {
-        over = true;
-      });
-    await until("the grant has reached the server", () => front.count(named("WAIT")) > 0);
-    await until("it is granted", () => direct.exists("job"));
-    expect(await user.ping()).toBe("PONG");
-    expect(over).toBe(false);
-    await outcome;
   });
 });
 

@@ -5,7 +5,7 @@ import { channel } from "node:diagnostics_channel";
 import { expect } from "vitest";
 import { ReplyError } from "../../../src/entries/testing/reply.js";
 import type { LockCallContext } from "../../../src/index.js";
-import { deferred, NAME, watch } from "../../support/place/index.js";
+import { NAME, watch } from "../../support/place/index.js";
 import { type Numbers, test } from "./place.js";
 
 const BUSY = "NOREPLICAS Not enough good replicas to write.";
@@ -132,27 +132,6 @@ test("a release that no answer came to for 40 s does not count, and `error` tell
     { lockName: NAME, kind: "semaphore", cause: { code: "UNAVAILABLE" } },
   ]);
   expect(await counts()).toEqual(["2", 0]);
-});
-
-test("permits of a run are told as released once that is answered, with how long they were held [§1 events] [B116]", async (place) => {
-  const { a, semaphore, pass, settle } = place;
-  await semaphore().trySetPermits(2);
-  a.listen("error", "released");
-  const end = deferred();
-  const run = watch(semaphore().run(() => end.promise, { permits: 2 }));
-  await pass(50);
-  a.keep("requests");
-  end.resolve();
-  await settle();
-  expect(a.client.stats().held).toBe(0);
-  await pass(1_000);
-  expect(run.state).toBe("resolved");
-  expect(a.told).toMatchObject([
-    { name: "error", event: { kind: "semaphore", cause: { code: "UNAVAILABLE" } } },
-  ]);
-  await a.letGo();
-  expect(a.heard("released")).toEqual([{ lockName: NAME, kind: "semaphore", held: 50 }]);
-  expect(await place.counts()).toEqual(["2", 0]);
 });
 
 // Microtasks between an answer and the close: at some of them the grant is on its way to the caller.

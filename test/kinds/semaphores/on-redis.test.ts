@@ -5,17 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../../src/index.js";
 import { nextEvent, untilWaiting } from "../../contract/helpers.js";
-import {
-  failsSoon,
-  freshName,
-  manyAtOnce,
-  Stage,
-  script,
-  soon,
-  untilQuiet,
-  useStage,
-  watch,
-} from "../../faults/harness.js";
+import { freshName, manyAtOnce, Stage, script, soon, useStage, watch } from "../../faults/harness.js";
 import {
   type Fault,
   type FaultProxy,
@@ -35,7 +25,6 @@ const stage = await useStage("standalone", "cluster");
 const sorts = EACH_SORT.map((name) => [name, OPERATIONS[name] as Operation] as const);
 const ways = {
   "with default options": {},
-  "without autoResendUnfulfilledCommands": { redis: { autoResendUnfulfilledCommands: false } },
   "on a cluster": { topology: "cluster" },
 } as const;
 const faults: Readonly<Record<string, (proxy: FaultProxy, match: Matcher) => Fault>> = {
@@ -67,38 +56,6 @@ describe.concurrent.each(Object.entries(ways))("%s", (_, way) => {
     await ghost.deliver();
     expect(await site.counts()).toEqual(countsOf(next.to));
   });
-});
-
-describe.concurrent.each(["standalone", "cluster"] as const)("%s", (topology) => {
-  for (const [isEarly, when] of [
-    [true, "arrives when Redis answers again"],
-    [false, "arrives when all has been sent again"],
-  ] as const) {
-    test.each(sorts)(
-      `%s that is UNAVAILABLE and ${when} takes nothing, or counts once [§5 counts-once]`,
-      async (_, operation) => {
-        const { call, does } = operation;
-        await using site = await Site.of(stage, { commandTimeout: 2_000, topology });
-        const { proxy } = site.bed(0);
-        const id = await prepare(site, operation);
-        const before = await site.markers();
-        const ghost = proxy.holdRequest(site.own);
-        const calling = watch(call(site, id));
-        await ghost.fired;
-        proxy.refuse();
-        expect(await failsSoon(calling)).toMatchObject({ code: "UNAVAILABLE", lockName: site.name });
-        if (isEarly) await ghost.deliver();
-        proxy.restore();
-        // A server that stands still may run what is delivered before what was sent again.
-        await until("it is settled", async () => (await site.markers()).length > before.length);
-        if (!isEarly) await ghost.deliver();
-        const settled = countsOf(does.takes ? does.from : does.to);
-        await until("it has come to that", async () => String(await site.counts()) === String(settled));
-        await untilQuiet(() => site.asked());
-        expect(await site.counts()).toEqual(settled);
-      },
-    );
-  }
 });
 
 /** Clients of the cluster, past all proxies. */

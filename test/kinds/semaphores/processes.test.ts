@@ -1,7 +1,7 @@
 /** Contract section 5: several processes on one semaphore or latch, and processes that die. */
 import { expect, test } from "vitest";
 import { bundledWorker } from "../../faults/build-worker.js";
-import { soon, useStage, watch } from "../../faults/harness.js";
+import { soon, useStage } from "../../faults/harness.js";
 import { forTest, SLACK, startWorker, until, type Worker } from "../../support/index.js";
 import type { Start } from "../lock-worker.js";
 import { Site } from "./helpers.js";
@@ -18,26 +18,6 @@ async function start({ name }: Site): Promise<Worker> {
   await worker.request("start", { port: stage.server.port, name, options } satisfies Start);
   return worker;
 }
-
-const untilAllListen = (site: Site, count: number) =>
-  until("all listen", async () => (await site.listeners()) === count);
-
-test("one release of many permits serves the waiters of all processes, and the last countDown opens for all [§5 semaphore] [§5 latch]", async () => {
-  await using site = await Site.of(stage);
-  const all = await Promise.all([1, 2, 3].map(() => start(site)));
-  await site.semaphore().trySetPermits(0);
-  const calls = all.map((worker) => watch<unknown>(worker.request("acquire", 7)));
-  await untilAllListen(site, 3);
-  await site.semaphore().release(21);
-  for (const call of calls) await soon(call);
-  expect(await site.counts()).toEqual(["0", 0]);
-  await site.call("SET", site.name, 3);
-  const gates = all.map((worker) => watch<unknown>(worker.request("await")));
-  await untilAllListen(site, 3);
-  for (const worker of all) await worker.request("countDown");
-  for (const gate of gates) expect(await soon(gate)).toBe(true);
-  expect(await site.counts()).toEqual([null, 0]);
-});
 
 test("permits that a process that dies had kept come back within its watchdogTimeout, leased ones with their lease [§5 permits]", async () => {
   await using site = await Site.of(stage, { pollCap: NEVER });

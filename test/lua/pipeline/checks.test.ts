@@ -1,6 +1,7 @@
-/** Every way in which a header and its code can disagree is found, with the file and the line. */
+/** Every way in which a header and its code can disagree is found, with the file and the line; and so is a stale module. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runTool, TempRoot } from "./tool.js";
+import * as generated from "../../../src/scripts/generated.js";
+import { GENERATED, runTool, TempRoot } from "./tool.js";
 
 const GOOD = `-- Takes a lock.
 --
@@ -160,7 +161,7 @@ test.each(ALL)("$title is a mistake", ({ files, error }) => {
 
 test("nothing is written where there are mistakes", () => {
   expect(found.status).toBe(1);
-  expect(() => bad.read("src/scripts/generated.ts")).toThrow("ENOENT");
+  expect(() => bad.read(GENERATED)).toThrow("ENOENT");
 });
 
 test("scripts whose headers are right pass, and bring along what their snippets include", () => {
@@ -171,5 +172,18 @@ test("scripts whose headers are right pass, and bring along what their snippets 
     "lua/shared/announce.lua": `-- INCLUDE shared/aloud\n${SNIPPET.replace("'PUBLISH'", "aloud()")}`,
   });
   expect(runTool(good.path)).toEqual({ status: 0, errors: "" });
-  expect(good.read("src/scripts/generated.ts")).toMatch(/function aloud[\s\S]*function announce/);
+  expect(runTool(good.path, "--check")).toEqual({ status: 0, errors: "" });
+  const written = good.read(GENERATED);
+  expect(written).toMatch(/function aloud[\s\S]*function announce/);
+  good.write({ [GENERATED]: written.replace("\nconst", "\n// edited\nconst") });
+  expect(runTool(good.path, "--check").errors).toBe(`${GENERATED}:4: is stale; run \`npm run lua\`\n`);
+});
+
+test("no script that is sent has a function that it does not call", () => {
+  for (const { name, legacy } of Object.values(generated)) {
+    for (const [, called] of legacy.text.matchAll(/local function (\w+)/g)) {
+      const uses = legacy.text.split(new RegExp(`\\b${called}\\(`)).length - 1;
+      expect(uses, `${name}: ${called}`).toBeGreaterThan(1);
+    }
+  }
 });

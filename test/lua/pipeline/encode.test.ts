@@ -1,7 +1,24 @@
 /** Keys and arguments become text that a script can trust, or nothing is sent. */
 import { expect, test } from "vitest";
-import { encode } from "../../../src/scripts/script.js";
-import { counterAdd, counterRenewMany } from "./fixtures/src/scripts/generated.js";
+import { defineScript, encode } from "../../../src/scripts/script.js";
+
+const counterAdd = defineScript(
+  {
+    name: "counter/add",
+    keys: { counter: "hash", channel: "channel" },
+    args: { owner: "text", amount: "int", lease: "ms" },
+  },
+  "return 1",
+);
+
+const counterRenewMany = defineScript(
+  {
+    name: "counter/renew-many",
+    keys: { counters: "hash..." },
+    args: { limit: "int", owners: "text...", leases: "ms..." },
+  },
+  "return 1",
+);
 
 const keys = { channel: "c", counter: "k" };
 const args = { lease: 30_000, amount: 0, owner: "me:1" };

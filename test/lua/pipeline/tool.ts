@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const TOOL = fileURLToPath(new URL("../../../tools/lua.mjs", import.meta.url));
-export const FIXTURES: string = fileURLToPath(new URL("./fixtures", import.meta.url));
 export const GENERATED = "src/scripts/generated.ts";
 
 /** Runs the tool on a folder, as `npm run lua` does. */

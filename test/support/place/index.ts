@@ -4,6 +4,5 @@ export { ORDERS } from "../orders.js";
 export { failure, type Watched, watch } from "../outcome.js";
 export * from "./kinds.js";
 export { type Place, STRANGER } from "./place.js";
-export { openReal } from "./real.js";
 export { type RowOptions, row } from "./row.js";
 export { NAME, openVirtual, Party, type Ran, type VirtualPlace, VirtualServer } from "./virtual.js";

@@ -4,7 +4,6 @@ import { NODES, newestNode } from "../../../../tools/fetch-node.mjs";
 import { allPages, blocksOf } from "../../docs/pages.js";
 import * as programs from "../programs.js";
 import { NEST } from "./nest.js";
-import { next } from "./next.js";
 import { TYPESCRIPT } from "./typescript.js";
 
 export interface Row {
@@ -217,5 +216,4 @@ export const ROWS: readonly Row[] = [
   ...runners,
   ...bundlers,
   ...NEST,
-  ...next(IOREDIS),
 ];
