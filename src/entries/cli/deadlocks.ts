@@ -21,9 +21,9 @@ export const deadlocks: Command = {
   usage: "",
   summary: "circles of owners that wait for each other, over all processes",
   details: [
-    "By what clients tell of themselves, which is up to a third of a watchdogTimeout old: look twice before you act. A circle",
-    "ends when one of its calls gives up or one of its locks is taken away. The exit code is 1 if there is one. Where each hold",
-    "was taken is told by clients with the option traceHolds.",
+    "By what clients tell of themselves: of a wait before it is two seconds old, of its end up to a third of a watchdogTimeout",
+    "later. So look twice before you act. A circle ends when one of its calls gives up or one of its locks is taken away.",
+    "The exit code is 1 if there is one. Where each hold was taken is told by clients with the option traceHolds.",
   ],
   words: { least: 0, most: 0 },
   act: async ({ connect, terminal }) => {
@@ -37,7 +37,8 @@ export const deadlocks: Command = {
         for (const callSite of callSites) terminal.say(`      took ${held} at ${callSite}`, "dim");
       }
     }
-    if (circles.length === 0) terminal.say("There is none.");
+    if (circles.length === 0)
+      terminal.say("There is none. What has begun in the last two seconds may not be told yet.");
     return circles.length > 0 ? EXIT.found : EXIT.ok;
   },
 };
