@@ -88,7 +88,7 @@ function lockOf(client: LockClient, name: string, kind: unknown): LockFace<Hold>
 
 /** Runs the command, and gives the lock back. */
 async function carryOut(
-  { rest, terminal, signals, signal }: Task,
+  { rest, terminal, reasonOf, signals, signal }: Task,
   hold: Hold,
   killAfter: number,
 ): Promise<number> {
@@ -157,7 +157,7 @@ async function carryOut(
       return EXIT.lost;
     }
     // The work is done, so a failed unlock does no harm: the lease ends by itself.
-    terminal.tell(`${(error as Error).message}`);
+    terminal.tell(`lock "${lockName}" lapses by itself: ${reasonOf(error as Error)}`);
   }
   return code;
 }
