@@ -3,7 +3,6 @@
  * No real time passes, and none is needed: timers and clocks that a test framework has replaced stay out of it.
  */
 import { setTimeout } from "../base/platform.js";
-import { warnOnce } from "../base/warnings.js";
 import { checkClientOptions, INTERNALS } from "../client-options.js";
 import { LockClient, type LockClientOptions, type LossReason, type RedisConnection } from "../index.js";
 import type { TestClock } from "./testing/clock.js";
@@ -61,21 +60,24 @@ class MemoryTestServer implements TestServer {
 
 /** Milliseconds of real time after which a test that lets none pass may have forgotten to. */
 const STILL = 2_000;
+let isTold = false;
 
 /** Returns a function that warns, once in a process, if the clock stands still so long from then on and something waits for it. */
 function watchOf(clock: TestClock, isAwaited: () => boolean): () => void {
   let isArmed = false;
   return function watch() {
-    if (isArmed) return;
+    if (isArmed || isTold) return;
     isArmed = true;
     const at = clock.mono();
     const look = () => {
       isArmed = false;
-      if (!isAwaited()) return;
+      if (isTold || !isAwaited()) return;
       if (clock.mono() !== at) return watch();
-      const text =
-        "holdfast/testing: time stands still while a call waits, or Redis is away: let it pass by advance(ms).";
-      warnOnce(undefined, "HOLDFAST_TIME_STANDS_STILL", text);
+      isTold = true;
+      process.emitWarning(
+        "holdfast/testing: time stands still while a call waits, or Redis is away: let it pass by advance(ms).",
+        { type: "HoldfastWarning", code: "HOLDFAST_TIME_STANDS_STILL" },
+      );
     };
     setTimeout(look, STILL).unref();
   };

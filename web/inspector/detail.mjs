@@ -1,6 +1,6 @@
 // One lock, with all that is known of it; and its unlock by the operator.
 
-import { numbersOf } from "../../src/entries/shown.ts";
+import { numbersOf } from "../../src/entries/inspector/shown.ts";
 import { $, duration, h, seconds, setText } from "./dom.mjs";
 import { kindOf, UNTOLD } from "./list.mjs";
 import { colourOf, locks, nameOf, now } from "./store.mjs";

@@ -1,5 +1,5 @@
 // Who waits for whom. An arrow leads from a lock to another that its holder waits for: round in a circle, nobody ever goes on.
-import { circlesOf, numbersOf } from "../../src/entries/shown.ts";
+import { circlesOf, numbersOf } from "../../src/entries/inspector/shown.ts";
 import { $, cut, h } from "./dom.mjs";
 import { colourOf, locks, nameOf } from "./store.mjs";
 

@@ -1,5 +1,5 @@
 // The list of locks: only the rows in sight exist, so that ten thousand locks scroll like ten.
-import { numbersOf } from "../../src/entries/shown.ts";
+import { numbersOf } from "../../src/entries/inspector/shown.ts";
 import { $, h, seconds, setText } from "./dom.mjs";
 import { deadlocked } from "./graph.mjs";
 import { connection, locks, nameOf, now } from "./store.mjs";

@@ -1,6 +1,6 @@
 /** `holdfast deadlocks`: owners that wait for each other. */
 import { wallTime } from "../../base/platform.js";
-import { circlesOf } from "../shown.js";
+import { circlesOf } from "../inspector/shown.js";
 import { type Command, EXIT } from "./command.js";
 import { allLocks, waiterText } from "./locks.js";
 

@@ -1,6 +1,6 @@
 /** What several commands ask of locks, and how they show it. */
 import type { ClientInfo, HolderInfo, LockClient, LockInfo, WaiterInfo } from "../../index.js";
-import { numbersOf } from "../shown.js";
+import { numbersOf } from "../inspector/shown.js";
 import { spell, type Terminal } from "./terminal.js";
 
 /** All locks, semaphores and latches under a pattern, by name. */

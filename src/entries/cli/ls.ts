@@ -2,7 +2,7 @@
 
 import { wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
-import { numbersOf } from "../shown.js";
+import { numbersOf } from "../inspector/shown.js";
 import { type Command, EXIT, type Task } from "./command.js";
 import { ago, allLocks, nameOf, placeOf } from "./locks.js";
 import { EVERY, intervalOf, lookAgain } from "./look-again.js";

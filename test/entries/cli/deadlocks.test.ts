@@ -1,6 +1,6 @@
 /** `holdfast deadlocks`: circles of owners that wait for each other. */
 import { expect, test } from "vitest";
-import { circlesOf, type Edge } from "../../../src/entries/shown.js";
+import { circlesOf, type Edge } from "../../../src/entries/inspector/shown.js";
 import type { LockInfo } from "../../../src/index.js";
 import { deferred } from "../../contract/helpers.js";
 import { until } from "../../support/index.js";

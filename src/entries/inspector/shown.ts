@@ -1,5 +1,5 @@
 /** What the program and the inspector's page both find out about locks. No value is imported, so that a browser can run it. */
-import type { HolderInfo, LockInfo, WaiterInfo } from "../index.js";
+import type { HolderInfo, LockInfo, WaiterInfo } from "../../index.js";
 
 /** The numbers of a semaphore, permits or a latch, for people. */
 export function numbersOf({ permits, limit, count, kind }: LockInfo): string {
