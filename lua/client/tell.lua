@@ -10,8 +10,9 @@
 --   host    text
 --   pid     text
 --   since   text  epoch ms by the client's clock
+--   told    text  likewise: when it tells that
 --   holds   text  JSON: [key, kind, owner id, epoch ms, owner], of each
---   waits   text  likewise
+--   waits   text  of the same form
 -- REPLY
 --   1
 -- INCLUDE shared/clock
@@ -19,8 +20,9 @@
 
 local client, index = KEYS[1], KEYS[2]
 local id, ttl = ARGV[1], ARGV[2]
-local label, host, pid, since, holds, waits = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local label, host, pid, since = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local told, holds, waits = ARGV[7], ARGV[8], ARGV[9]
 
-tell(client, ttl, label, host, pid, since, holds, waits)
+tell(client, ttl, label, host, pid, since, told, holds, waits)
 enlist(index, server_time(), ttl, id)
 return 1

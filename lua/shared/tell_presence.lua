@@ -2,9 +2,10 @@
 -- INCLUDE shared/raise_ttl
 
 -- Notes what a client tells, instead of what it told before.
-local function tell(client, ttl, label, host, pid, since, holds, waits)
+local function tell(client, ttl, label, host, pid, since, told, holds, waits)
   redis.call('DEL', client)
-  redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
+  redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'told', told, 'holds', holds,
+    'waits', waits)
   redis.call('PEXPIRE', client, ttl)
 end
 

@@ -25,7 +25,8 @@ export type LockMiddleware = (
 /**
  * Middleware for Express and Connect: each request is one owner, in a `client.scope` that ends when its response
  * closes, whether the response was sent or broken off. What the request still holds then stays held until its lease
- * ends: use `run`, or `finally`. With a closed client the request fails (CLIENT_CLOSED).
+ * ends: use `run`, or `finally`. With a closed client the request fails (CLIENT_CLOSED). Put it behind what parses bodies:
+ * some parsers of multipart bodies go on outside of it.
  * @throws TypeError for what is no LockClient
  * @example
  * express().use(lockScope(client));

@@ -2,6 +2,7 @@
  * Locks in Nest: a module that provides the client and closes it, a decorator for methods, a filter for errors. Each
  * application has a client of its own, found by injection alone, so that applications in one process do not share one.
  */
+import nodeModule from "node:module";
 import {
   type ArgumentsHost,
   Catch,
@@ -9,10 +10,12 @@ import {
   type ExceptionFilter,
   type FactoryProvider,
   Inject,
+  type InjectionToken,
   Logger,
   Module,
   type ModuleMetadata,
   type OnApplicationShutdown,
+  Optional,
 } from "@nestjs/common";
 import { isLockError } from "../base/errors.js";
 import { LockClient, type LockClientOptions, type RedisConnection } from "../index.js";
@@ -26,6 +29,11 @@ export interface LockModuleOptions extends LockClientOptions {
    * application.
    */
   redis: RedisConnection | string | object;
+}
+
+/** What is needed of the ModulesContainer of `@nestjs/core`; so types do without that package. */
+interface Modules {
+  values(): Iterable<{ distance: number; readonly metatype: unknown }>;
 }
 
 interface Visibility {
@@ -51,8 +59,9 @@ export class LockModule implements OnApplicationShutdown {
   readonly #client: LockClient;
 
   /** Made by Nest. */
-  constructor(client: LockClient) {
+  constructor(client: LockClient, modules?: Modules) {
     this.#client = client;
+    if (modules) comeLast(modules);
   }
 
   /** One client for the app, with these options. */
@@ -75,6 +84,29 @@ export class LockModule implements OnApplicationShutdown {
 
 Module({})(LockModule);
 InjectLockClient()(LockModule, undefined, 0);
+Optional()(LockModule, undefined, 1);
+Inject(tokenOfModules())(LockModule, undefined, 1);
+
+/** By what Nest injects its modules. A project that compiles decorators without running Nest may lack its core. */
+function tokenOfModules(): InjectionToken {
+  try {
+    const load = nodeModule.createRequire(import.meta.url);
+    return (load("@nestjs/core") as { ModulesContainer: InjectionToken }).ModulesContainer;
+  } catch {
+    return "ModulesContainer";
+  }
+}
+
+/**
+ * Nest 10 calls the hooks of imported modules before those of the modules that import them, also at the end: the client
+ * would be closed while jobs of others are still to end in theirs. So it gets this module behind its root, the nearest.
+ * Later versions go from the root to what it imports, and keep Nest's own module as far from it as can be.
+ */
+function comeLast(modules: Modules): void {
+  const [nestsOwn] = modules.values();
+  if (nestsOwn?.distance !== 0) return;
+  for (const module of modules.values()) if (module.metatype === LockModule) module.distance = -1;
+}
 
 /** Under this token each module has a number of its own. */
 const MODULE_NUMBER = Symbol("holdfast.module");

@@ -2,8 +2,10 @@
  * Locks in tests, without Redis: the real client runs its real scripts on a server in memory, whose clock a test moves.
  * No real time passes, and none is needed: timers and clocks that a test framework has replaced stay out of it.
  */
+import { setTimeout } from "../base/platform.js";
 import { checkClientOptions, INTERNALS } from "../client-options.js";
 import { LockClient, type LockClientOptions, type LossReason, type RedisConnection } from "../index.js";
+import type { TestClock } from "./testing/clock.js";
 import { Link } from "./testing/link.js";
 import { MemoryConnection } from "./testing/memory-connection.js";
 import { MemoryServer } from "./testing/memory-server.js";
@@ -56,6 +58,31 @@ class MemoryTestServer implements TestServer {
   }
 }
 
+/** Milliseconds of real time after which a test that lets none pass may have forgotten to. */
+const STILL = 2_000;
+let isTold = false;
+
+/** Returns a function that warns, once in a process, if the clock stands still so long from then on and something waits for it. */
+function watchOf(clock: TestClock, isAwaited: () => boolean): () => void {
+  let isArmed = false;
+  return function watch() {
+    if (isArmed || isTold) return;
+    isArmed = true;
+    const at = clock.mono();
+    const look = () => {
+      isArmed = false;
+      if (isTold || !isAwaited()) return;
+      if (clock.mono() !== at) return watch();
+      isTold = true;
+      process.emitWarning(
+        "holdfast/testing: time stands still while a call waits, or Redis is away: let it pass by advance(ms).",
+        { type: "HoldfastWarning", code: "HOLDFAST_TIME_STANDS_STILL" },
+      );
+    };
+    setTimeout(look, STILL).unref();
+  };
+}
+
 const REASONS: readonly LossReason[] = ["forced", "taken", "expired", "unreachable", "closed"];
 
 /**
@@ -96,6 +123,8 @@ export function createTestClient(options: TestClientOptions = {}): TestClient {
   const connection = new MemoryConnection(link, {}, true) as unknown as RedisConnection;
   const client = new LockClient(connection, { ...clientOptions, ...internals } as LockClientOptions);
   let outages = 0;
+  const watch = watchOf(memory.clock, () => outages + client.stats().waiting > 0);
+  client.on("waiting", watch);
   return {
     client,
     async advance(ms) {
@@ -113,6 +142,7 @@ export function createTestClient(options: TestClientOptions = {}): TestClient {
       memory.clock.after(ms, () => {
         if (--outages === 0) link.mend();
       });
+      watch();
       await memory.rest();
     },
     settle: () => memory.settle(),

@@ -179,6 +179,7 @@ export class Inspector {
       ...(wait.ownerId === undefined ? {} : { ownerId: wait.ownerId }),
       client: wait.client,
       since: new Date(wait.since),
+      toldAt: wait.at === undefined ? null : new Date(wait.at),
       ...(wait.mode === undefined ? {} : { mode: wait.mode }),
       holds: presences.heldBy(wait).map((held) => this.#nameOf(held)),
     }));

@@ -21,7 +21,10 @@ export interface LockInfo {
   readonly holders: HolderInfo[];
   /** The `ownerId` of each waiter of a fair lock, the next one first. */
   readonly waiters: string[];
-  /** The waiters that clients tell of, for any kind and from any process; told every third of a `watchdogTimeout`. */
+  /**
+   * The waiters that clients tell of, for any kind and from any process. A wait is told before it is two seconds old, and
+   * that it has ended within a third of a `watchdogTimeout`.
+   */
   readonly waiting: WaiterInfo[];
   /** Milliseconds until the lock lapses if nobody renews it; -1 without a lease. */
   readonly ttl: number;
@@ -41,6 +44,8 @@ export interface WaiterInfo {
   readonly client: ClientInfo | null;
   /** Since when the call waits, by the clock of its process. */
   readonly since: Date | null;
+  /** When its process told of it, by the same clock: what became of the call since then is not known. */
+  readonly toldAt: Date | null;
   /** The side of a read-write lock that the call waits for. */
   readonly mode?: "read" | "write";
   /**

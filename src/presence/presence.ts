@@ -1,6 +1,6 @@
 /**
- * Publishes what this client holds and waits for, in one key of its own: first when a hold or wait is older than a
- * second, then once in each round while one is. People read that key. No code decides anything by it.
+ * Publishes what this client holds and waits for, in one key of its own: as soon as another hold or wait is older than a
+ * second, and once in each round while one is. People read that key. No code decides anything by it.
  */
 import type { Clock } from "../base/clock.js";
 import { isLockError } from "../base/errors.js";
@@ -14,6 +14,8 @@ import { type ClientInfo, type ClientTold, type Told, write } from "./told.js";
 const SHORT = 1_000;
 /** Milliseconds until the client looks for old holds and waits. Those that began a little later are written, too. */
 const LOOK = 1_250;
+/** Milliseconds until it looks again for those that are still young then; no telling is sooner after another one. */
+const AGAIN = 1_000;
 
 export interface PresenceOptions {
   readonly runner: CommandRunner;
@@ -31,9 +33,10 @@ export interface PresenceOptions {
 export class Presence {
   readonly #options: PresenceOptions;
   readonly #since: number;
-  /** A timer runs. */
-  #armed = false;
+  /** Ends the timer, if one runs. */
   #cancel: (() => void) | undefined;
+  /** The timer is soon enough for what begins now. */
+  #isSoon = false;
   #isOff: boolean;
   /** When the key was last written, in monotonic milliseconds; undefined while there is no key in Redis. */
   #toldAt: number | undefined;
@@ -52,12 +55,13 @@ export class Presence {
 
   /** What this client has to tell now, read from its own memory. */
   get own(): ClientTold {
-    return { client: this.#options.client, ...this.#options.look() };
+    const { client, clock, look } = this.#options;
+    return { client, at: clock.wall(), ...look() };
   }
 
   /** Something is held or awaited from now on. */
   readonly stir = (): void => {
-    if (!this.#armed && !this.#isOff) this.#arm(LOOK);
+    if (!this.#isSoon && !this.#isOff) this.#arm(LOOK);
   };
 
   /** The client is closed: its key is deleted. */
@@ -69,7 +73,8 @@ export class Presence {
   }
 
   #arm(ms: number): void {
-    this.#armed = true;
+    this.#cancel?.();
+    this.#isSoon = ms <= LOOK;
     const { clock, outside } = this.#options;
     outside(() => {
       this.#cancel = clock.after(ms, () => this.#tick());
@@ -77,28 +82,30 @@ export class Presence {
   }
 
   #tick(): void {
-    this.#armed = false;
+    this.#cancel = undefined;
+    this.#isSoon = false;
     if (this.#isOff) return;
     const { clock, round, look } = this.#options;
-    if (this.#work) return this.#arm(Math.min(round, LOOK));
+    const again = Math.min(round, AGAIN);
+    if (this.#work) return this.#arm(again);
     const { holds, waits } = look();
     const now = clock.wall();
     const isOld = ({ since }: Told) => now - since >= SHORT;
     // A reader checks a hold against the lock's key. It cannot check a wait, and most waits end soon: these are left out.
-    const told = { holds, waits: waits.filter(isOld) };
-    const hasOld = told.waits.length > 0 || holds.some(isOld);
-    const sinceTold = this.#toldAt === undefined ? round : clock.mono() - this.#toldAt;
-    if (sinceTold >= round && (hasOld || this.#toldAt !== undefined)) {
-      this.#begin(hasOld ? this.#tell(told) : this.#takeBack());
-      if (hasOld) {
-        this.#toldAt = clock.mono();
-        this.#arm(round);
-      }
-    } else if (this.#toldAt !== undefined) {
-      // Rounded up: after a fraction of a millisecond the clock may not have moved.
-      this.#arm(Math.ceil(round - sinceTold));
-    }
-    if (!this.#armed && holds.length + waits.length > 0) this.#arm(LOOK);
+    const told = { at: now, holds, waits: waits.filter(isOld) };
+    const old = [...told.waits, ...holds.filter(isOld)];
+    const sinceTold = this.#toldAt === undefined ? Infinity : clock.mono() - this.#toldAt;
+    const isNews = ({ since }: Told) => now - since <= sinceTold + SHORT;
+    let left = round - sinceTold;
+    if (left <= 0 ? old.length > 0 : old.some(isNews)) {
+      this.#begin(this.#tell(told));
+      this.#toldAt = clock.mono();
+      left = round;
+    } else if (left <= 0 && this.#toldAt !== undefined) this.#begin(this.#takeBack());
+    const hasYoung = holds.length + waits.length > old.length;
+    // Rounded up: after a fraction of a millisecond the clock may not have moved.
+    if (left > 0) this.#arm(Math.ceil(hasYoung ? Math.min(left, again) : left));
+    else if (hasYoung) this.#arm(again);
   }
 
   #begin(work: Promise<void>): void {
@@ -107,7 +114,7 @@ export class Presence {
     });
   }
 
-  async #tell(told: Pick<ClientTold, "holds" | "waits">): Promise<void> {
+  async #tell(told: Omit<ClientTold, "client">): Promise<void> {
     const { runner, client, round } = this.#options;
     const { id } = client;
     const ttl = Math.ceil(2 * round);
@@ -139,7 +146,7 @@ export class Presence {
       this.#toldAt = undefined;
     } catch (cause) {
       this.#failed(cause);
-      if (!this.#isOff && !this.#armed) this.#arm(LOOK);
+      if (!this.#isOff && !this.#cancel) this.#arm(LOOK);
     }
   }
 

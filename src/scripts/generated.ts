@@ -206,16 +206,27 @@ redis.call('SET', marker, outcome, 'PX', ttl) end`;
 const clientDescribeHeader = {
   name: "client/describe",
   keys: { client: "hash" },
-  args: { ttl: "ms", label: "text", host: "text", pid: "text", since: "text", holds: "text", waits: "text" },
+  args: {
+    ttl: "ms",
+    label: "text",
+    host: "text",
+    pid: "text",
+    since: "text",
+    told: "text",
+    holds: "text",
+    waits: "text",
+  },
 } as const;
 /** What a client has and waits for, where the index is on another server. See lua/client/describe.lua. */
 export const clientDescribe: ScriptOf<typeof clientDescribeHeader> = /* @__PURE__ */ defineScript(
   clientDescribeHeader,
   `local client = KEYS[1]
 local ttl = ARGV[1]
-local label, host, pid, since, holds, waits = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local label, host, pid, since = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local told, holds, waits = ARGV[6], ARGV[7], ARGV[8]
 redis.call('DEL', client)
-redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
+redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'told', told, 'holds', holds,
+'waits', waits)
 redis.call('PEXPIRE', client, ttl)
 return 1`,
 );
@@ -244,6 +255,7 @@ const clientTellHeader = {
     host: "text",
     pid: "text",
     since: "text",
+    told: "text",
     holds: "text",
     waits: "text",
   },
@@ -253,9 +265,11 @@ export const clientTell: ScriptOf<typeof clientTellHeader> = /* @__PURE__ */ def
   clientTellHeader,
   `local client, index = KEYS[1], KEYS[2]
 local id, ttl = ARGV[1], ARGV[2]
-local label, host, pid, since, holds, waits = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local label, host, pid, since = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local told, holds, waits = ARGV[7], ARGV[8], ARGV[9]
 redis.call('DEL', client)
-redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'holds', holds, 'waits', waits)
+redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'told', told, 'holds', holds,
+'waits', waits)
 redis.call('PEXPIRE', client, ttl)
 ${sharedTellPresenceEnlist}
 ${sharedClockServerTime}

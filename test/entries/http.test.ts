@@ -1,6 +1,9 @@
 /** The scopes of HTTP requests and the answers to errors, on the real frameworks. */
+import { AsyncResource } from "node:async_hooks";
 import { once } from "node:events";
 import { request } from "node:http";
+import type { AddressInfo } from "node:net";
+import express, { type RequestHandler } from "express";
 import { describe, expect, onTestFinished, test } from "vitest";
 import * as http from "../../src/entries/http.js";
 import {
@@ -121,6 +124,33 @@ describe.each(apps)("$name", ({ name, start }) => {
     expect([sales.filter(({ sold }) => sold).length, left]).toEqual([15, 0]);
   });
 });
+
+test.each([
+  ["behind", "in its scope", undefined],
+  ["before", "outside of it", "NOT_OWNER"],
+])(
+  "lockScope %s a parser that leaves the context of its request, as multer 1 does, has the handler %s",
+  async (where, _what, code) => {
+    const client = newClient();
+    const lock = client.getLock(`parsed ${where}`);
+    const pool = new AsyncResource("pool");
+    const parser: RequestHandler = (incoming, _response, next) => {
+      incoming.resume().once("end", () => pool.runInAsyncScope(next));
+    };
+    const app = express();
+    app.use(...(where === "behind" ? [parser, http.lockScope(client)] : [http.lockScope(client), parser]));
+    app.post("/", async (_request, response) => {
+      const hold = await lock.lock();
+      const error: unknown = await lock.unlock().catch((thrown: unknown) => thrown);
+      if (error) await hold.unlock();
+      response.json({ code: isLockError(error) ? error.code : undefined });
+    });
+    const listening = app.listen(0, "127.0.0.1");
+    onTestFinished(() => void listening.close());
+    await once(listening, "listening");
+    expect(await (await post((listening.address() as AddressInfo).port)).json()).toEqual({ code });
+  },
+);
 
 const TITLES: Record<number, string> = {
   409: "Conflict",

@@ -1,5 +1,5 @@
 /** The module for Nest, in real applications. */
-import { Logger } from "@nestjs/common";
+import { type DynamicModule, Logger } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { expect, onTestFinished, test, vi } from "vitest";
 import * as nestjs from "../../src/entries/nestjs.js";
@@ -124,6 +124,33 @@ test.each(["forRoot", "forRootAsync"] as const)(
     onTestFinished(() => app.close());
     const clientOf = (label: string) => app.get<LockClient>(label, { strict: false });
     expect(labels.map((label) => clientOf(label).label)).toEqual(labels);
+  },
+);
+
+test.each([true, false])(
+  "a job at hand ends its work in the last hook of its module, and the client closes behind it: global %s [B290]",
+  async (isGlobal) => {
+    const locks = nestjs.LockModule.forRoot({ redis: server.url, isGlobal, ...UNHURRIED });
+    const ended: string[] = [];
+    const job = (name: string) => {
+      const work = () => new Promise((resolve) => setTimeout(resolve, 20));
+      const useFactory = (client: LockClient) => ({
+        onApplicationShutdown: async () => {
+          await client.getLock(name).run(work);
+          ended.push(name);
+        },
+      });
+      return { provide: name, inject: [LockClient], useFactory };
+    };
+    const moduleOf = (name: string, ...imports: object[]) => {
+      return { module: class {}, imports: [locks, ...imports], providers: [job(name)] } as DynamicModule;
+    };
+    const root = moduleOf("root", moduleOf("middle", moduleOf("deep")));
+    const app = await NestFactory.createApplicationContext(root, { logger: false });
+    const client = app.get(LockClient);
+    await app.close();
+    expect(ended.sort()).toEqual(["deep", "middle", "root"]);
+    await expect(client.getLock("root").lock()).rejects.toMatchObject({ code: "CLIENT_CLOSED" });
   },
 );
 

@@ -2,7 +2,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTestClient, createTestServer, type TestClient } from "../../src/entries/testing.js";
 import { type Lock, type LockClient, type LossReason, MultiLock } from "../../src/index.js";
-import { watch } from "../contract/helpers.js";
+import { failure, watch } from "../contract/helpers.js";
+import { until } from "../support/index.js";
 
 const HOUR = 3_600_000;
 
@@ -54,6 +55,28 @@ describe("clients", () => {
     expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "closed" });
     await b.advance(HOUR);
   });
+});
+
+test("who forgets to let time pass is warned once, after two seconds of real time in which something waits for it [B289]", async () => {
+  const { client, advance } = createTestClient();
+  const warnings: string[] = [];
+  const hear = ({ code = "" }: NodeJS.ErrnoException) => {
+    if (code === "HOLDFAST_TIME_STANDS_STILL") warnings.push(code);
+  };
+  process.on("warning", hear);
+  onTestFinished(() => void process.off("warning", hear));
+  await client.getLock("job").lock();
+  const waiting = failure(client.getLock("job").lock({ wait: 60_000 }));
+  for (let i = 0; i < 5; i++) {
+    await advance(1_000);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  expect(warnings).toEqual([]);
+  await until("it is warned", () => warnings.length > 0);
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  expect(warnings).toHaveLength(1);
+  await advance(60_000);
+  expect(await waiting).toMatchObject({ code: "WAIT_TIMEOUT" });
 });
 
 const asOptions = (given: unknown) => () => createTestClient(given as object);

@@ -1,6 +1,8 @@
 // One lock, with all that is known of it; and its unlock by the operator.
+
+import { numbersOf } from "../../src/entries/inspector/shown.ts";
 import { $, duration, h, seconds, setText } from "./dom.mjs";
-import { kindOf } from "./list.mjs";
+import { kindOf, UNTOLD } from "./list.mjs";
 import { colourOf, locks, nameOf, now } from "./store.mjs";
 import { drawLanes, drawLog } from "./timeline.mjs";
 
@@ -30,9 +32,11 @@ export function drawDetail() {
   const info = locks.get(name);
   setText($("detail-name"), name);
   setText($("detail-facts"), info ? factsOf(info) : "Free.");
-  $("unlock").hidden = !canUnlock;
-  $("unlock").disabled = !info;
-  $("holders").replaceChildren(...(info ? info.holders.map(holderCard) : [none("Nobody")]));
+  const holders = info?.holders ?? [];
+  $("unlock").hidden = !canUnlock || holders.length === 0;
+  $("holders").replaceChildren(
+    ...(holders.length > 0 ? holders.map(holderCard) : [none((info && numbersOf(info)) || "Nobody")]),
+  );
   const waiting = info?.waiting ?? [];
   setText($("waiters-title"), waiting.length > 0 ? `Waiting: ${waiting.length}` : "Waiting");
   const cards = waiting.slice(0, MOST).map(waiterCard);
@@ -42,7 +46,8 @@ export function drawDetail() {
 }
 
 function factsOf(info) {
-  return `${kindOf(info)} · lapses in ${seconds(Math.max(0, info.end - now()))} unless renewed`;
+  const end = `lapses in ${seconds(Math.max(0, info.end - now()))} unless renewed`;
+  return `${kindOf(info)} · ${info.ttl < 0 ? numbersOf(info) : end}`;
 }
 
 function none(text) {
@@ -59,6 +64,7 @@ function holderCard(holder) {
     client ? `${client.host}, pid ${client.pid}` : ownerId,
     times,
   );
+  if (!since) item.append(h("small", { class: "wide" }, UNTOLD));
   if (callSite) item.append(h("small", { class: "wide" }, `taken at ${callSite}`));
   return item;
 }

@@ -20,6 +20,12 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** Shortened in the middle: the end of a name says as much as its beginning. */
+export function cut(text, length) {
+  const tail = Math.floor((length - 1) / 2);
+  return text.length > length ? `${text.slice(0, length - 1 - tail)}…${text.slice(-tail)}` : text;
+}
+
 /** Milliseconds: "340 ms", "4.2 s", "3 min 20 s", "5 h 12 min". */
 export function duration(ms) {
   if (ms === null || !Number.isFinite(ms)) return "?";

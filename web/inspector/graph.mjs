@@ -1,5 +1,6 @@
 // Who waits for whom. An arrow leads from a lock to another that its holder waits for: round in a circle, nobody ever goes on.
-import { $, h } from "./dom.mjs";
+import { circlesOf, numbersOf } from "../../src/entries/inspector/shown.ts";
+import { $, cut, h } from "./dom.mjs";
 import { colourOf, locks, nameOf } from "./store.mjs";
 
 const MOST = 60;
@@ -9,39 +10,40 @@ const GAP_X = 70;
 const GAP_Y = 16;
 
 export function drawGraph() {
-  const { nodes, edges } = graphOf();
-  const cycles = cyclesOf(nodes, edges);
+  const circles = circlesOf([...locks.values()]);
+  const { nodes, edges } = graphOf(circles);
   const told = $("cycles");
-  told.toggleAttribute("data-found", cycles.length > 0);
+  told.toggleAttribute("data-found", circles.length > 0);
   told.textContent =
-    cycles.length > 0
-      ? cycles.map(textOf).join(" ")
+    circles.length > 0
+      ? circles.map(textOf).join(" ")
       : nodes.size === 0
         ? "Nobody waits."
         : "No dead-lock, as far as is known.";
-  $("drawing").hidden = nodes.size === 0;
-  const inCycle = new Set(
-    cycles.flatMap((cycle) => cycle.map((key, i) => `${key}\n${cycle[(i + 1) % cycle.length]}`)),
-  );
-  $("drawing").replaceChildren(picture(nodes, edges, inCycle, new Set(cycles.flat())));
+  const drawing = $("drawing");
+  drawing.hidden = nodes.size === 0;
+  drawing.replaceChildren(picture(nodes, edges, circles));
+  $("goes-on").hidden = drawing.scrollWidth <= drawing.clientWidth;
 }
 
-function textOf(cycle) {
-  const names = cycle.map((key) => `“${key.slice(1)}”`);
+/** The names of the locks that are in a dead-lock. */
+export function deadlocked() {
+  return new Set(circlesOf([...locks.values()]).flatMap((circle) => circle.map(({ held }) => held)));
+}
+
+function textOf(circle) {
+  const names = circle.map(({ held }) => `“${held}”`);
   const [first] = names;
-  const circle =
+  const round =
     names.length === 1 ? `the holder of ${first} waits for it` : [...names, first].join(" waits for ");
-  const taken = cycle.flatMap((key, i) => callSitesOf(locks.get(key.slice(1)), `${names[i]} was taken`));
-  return `${[`Dead-lock: ${circle}`, ...taken].join("; ")}.`;
+  const taken = circle.flatMap(({ held, callSites }) =>
+    callSites.map((callSite) => `“${held}” was taken at ${callSite}`),
+  );
+  return `${[`Dead-lock: ${round}`, ...taken].join("; ")}.`;
 }
 
-/** Where each of its holders took it, of those that tell. */
-function callSitesOf(info, what) {
-  return (info?.holders ?? []).flatMap(({ callSite }) => (callSite ? `${what} at ${callSite}` : []));
-}
-
-/** Nodes: locks ("L" and the name), and processes that wait and hold nothing ("P" and their name). */
-function graphOf() {
+/** Nodes: locks ("L" and the name), and processes that wait and hold nothing ("P" and their name). Circles come first. */
+function graphOf(circles) {
   const nodes = new Map();
   const edges = new Map();
   const crowded = [...locks.values()].filter(({ waiting }) => waiting.length > 0);
@@ -51,13 +53,17 @@ function graphOf() {
     const [first, ...others] = info?.holders ?? [];
     const holder = first
       ? nameOf(first) + (others.length > 0 ? ` and ${others.length} more` : "")
-      : "free by now";
-    const hint = [name, ...callSitesOf(info, "taken")].join("\n");
+      : (info && numbersOf(info)) || "free by now";
+    const taken = (info?.holders ?? []).flatMap(({ callSite }) => (callSite ? `taken at ${callSite}` : []));
+    const hint = [name, ...taken].join("\n");
     nodes.set(`L${name}`, { title: name, hint, sub: holder, waiting: info?.waiting.length ?? 0 });
   };
-  for (const info of crowded.slice(0, MOST)) {
+  const inCircles = circles.flat().map(({ held }) => held);
+  for (const name of inCircles) addLock(name);
+  const others = crowded.filter(({ name }) => !inCircles.includes(name));
+  for (const info of [...inCircles.map((name) => locks.get(name)), ...others].slice(0, MOST)) {
     const to = `L${info.name}`;
-    addLock(info.name);
+    if (!nodes.has(to)) addLock(info.name);
     for (const waiter of info.waiting) {
       for (const name of waiter.holds) {
         if (!nodes.has(`L${name}`)) addLock(name);
@@ -73,41 +79,31 @@ function graphOf() {
   return { nodes, edges: [...edges.values()] };
 }
 
-/** Each dead-lock once, as the keys along it. */
-function cyclesOf(nodes, edges) {
-  const next = new Map([...nodes.keys()].map((key) => [key, []]));
-  for (const { from, to } of edges) next.get(from).push(to);
-  const state = new Map();
-  const cycles = [];
-  const path = [];
-  const visit = (key) => {
-    state.set(key, "open");
-    path.push(key);
-    for (const to of next.get(key)) {
-      if (state.get(to) === "open") cycles.push(path.slice(path.indexOf(to)));
-      else if (!state.has(to)) visit(to);
-    }
-    path.pop();
-    state.set(key, "done");
-  };
-  for (const key of nodes.keys()) if (!state.has(key)) visit(key);
-  return cycles;
-}
-
-/** The column of each node: behind all that wait for it, as far as there is no circle. */
-function columnsOf(nodes, edges) {
-  const column = new Map([...nodes.keys()].map((key) => [key, 0]));
+/**
+ * The column of each node. A circle stands in the first one, from above to below in its order, and what leads into it the
+ * nearer the sooner; all others stand behind what waits for them.
+ */
+function columnsOf(nodes, edges, cyclic) {
+  const column = new Map([...cyclic].map((key) => [key, 0]));
+  // A map goes on with what is added to it.
+  for (const [near, at] of column) {
+    for (const { from, to } of edges) if (to === near && !column.has(from)) column.set(from, at + 1);
+  }
+  const others = edges.filter(({ from }) => !column.has(from));
+  for (const key of nodes.keys()) if (!column.has(key)) column.set(key, 0);
   for (let round = 0; round < Math.min(nodes.size, 8); round++) {
-    for (const { from, to } of edges) {
+    for (const { from, to } of others) {
       if (column.get(to) <= column.get(from) && column.get(from) < 7) column.set(to, column.get(from) + 1);
     }
   }
   return column;
 }
 
-function picture(nodes, edges, inCycle, cyclic) {
+function picture(nodes, edges, circles) {
+  const cyclic = new Set(circles.flat().map(({ held }) => `L${held}`));
+  const inCycle = new Set(circles.flat().map(({ held, wanted }) => `L${held}\nL${wanted}`));
   const used = [];
-  const column = columnsOf(nodes, edges);
+  const column = columnsOf(nodes, edges, cyclic);
   for (const [key, node] of nodes) {
     const at = column.get(key);
     used[at] = (used[at] ?? 0) + 1;
@@ -131,14 +127,18 @@ function picture(nodes, edges, inCycle, cyclic) {
 }
 
 function arrow(from, to, count, mark) {
+  // In a column the arrow turns round on the right; to the left it begins on the left.
   const back = to.x <= from.x;
-  const [x1, y1, y2] = [from.x + WIDTH, from.y + HEIGHT / 2, to.y + HEIGHT / 2];
+  const x1 = to.x < from.x ? from.x : from.x + WIDTH;
   const x2 = back ? to.x + WIDTH + 7 : to.x - 7;
+  const [y1, y2] = [from.y + HEIGHT / 2, to.y + HEIGHT / 2];
   const bend = GAP_X * 0.7;
-  const curve = `M${x1} ${y1}C${x1 + bend} ${y1} ${back ? x2 + bend : x2 - bend} ${y2} ${x2} ${y2}`;
+  const [out, into] = [to.x < from.x ? -bend : bend, back ? bend : -bend];
+  const curve = `M${x1} ${y1}C${x1 + out} ${y1} ${x2 + into} ${y2} ${x2} ${y2}`;
   const tip = back ? `M${x2 - 7} ${y2}l8 -4v8z` : `M${x2 + 7} ${y2}l-8 -4v8z`;
   const parts = [h("path", { class: `edge${mark}`, d: curve }), h("path", { class: `tip${mark}`, d: tip })];
-  if (count > 1) parts.push(h("text", { class: "axis", x: x1 + 6, y: y1 - 5 }, `×${count}`));
+  if (count > 1)
+    parts.push(h("text", { class: "axis", x: x1 + (out < 0 ? -22 : 6), y: y1 - 5 }, `×${count}`));
   return parts;
 }
 
@@ -149,17 +149,13 @@ function boxOf({ x, y, title, hint = title, sub, waiting, colour }, mark) {
     {},
     h("title", {}, hint),
     h("rect", { ...shape, class: colour ? `pill ${colour}` : `box${mark}` }),
-    h("text", { class: "strong", x: x + 14, y: y + 19 }, cut(title)),
+    h("text", { class: "strong", x: x + 14, y: y + 19 }, cut(title, 22)),
     h(
       "text",
       { class: "axis", x: x + 14, y: y + 35 },
       cut(waiting === undefined ? sub : `${sub} · ${waiting} waiting`, 28),
     ),
   );
-}
-
-function cut(text, length = 22) {
-  return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }
 
 /** The same for those who do not see it. */

@@ -1,11 +1,16 @@
 // The list of locks: only the rows in sight exist, so that ten thousand locks scroll like ten.
+import { numbersOf } from "../../src/entries/inspector/shown.ts";
 import { $, h, seconds, setText } from "./dom.mjs";
+import { deadlocked } from "./graph.mjs";
 import { connection, locks, nameOf, now } from "./store.mjs";
 
 const AROUND = 6;
 const narrow = matchMedia("(max-width: 720px)");
+/** Of the end of a long name, which stays in sight. */
+const TAIL = 12;
+const { compare } = new Intl.Collator("en", { numeric: true });
 const ORDERS = {
-  name: (a, b) => (a.name < b.name ? -1 : 1),
+  name: (a, b) => compare(a.name, b.name) || (a.name < b.name ? -1 : 1),
   waiting: (a, b) => b.waiting.length - a.waiting.length || ORDERS.name(a, b),
   since: (a, b) => (a.since ?? Infinity) - (b.since ?? Infinity) || ORDERS.name(a, b),
 };
@@ -13,6 +18,7 @@ const ORDERS = {
 const list = $("list");
 const pool = [];
 let shown = [];
+let stuck = new Set();
 let active;
 let choose = () => {};
 
@@ -50,6 +56,7 @@ export function drawList() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   shown = [...locks.values()].filter((info) => words.every((word) => info.words.includes(word)));
   shown.sort(ORDERS[$("order").value]);
+  stuck = deadlocked();
   list.hidden = shown.length === 0;
   $("empty").hidden = shown.length > 0 && !connection.truncated;
   setText($("empty"), emptyText());
@@ -83,7 +90,8 @@ export function drawRows() {
 
 function newRow() {
   const parts = {
-    name: h("span", { class: "name" }),
+    head: h("span"),
+    tail: h("span"),
     kind: h("span", { class: "kind" }),
     short: h("span", { class: "short" }),
     holder: h("span"),
@@ -91,8 +99,13 @@ function newRow() {
     end: h("span", { class: "number" }),
     waiting: h("span", { class: "number" }),
   };
-  const { name, kind, short, holder, since, end, waiting } = parts;
-  const title = h("div", {}, name, kind, short);
+  const { head, tail, kind, short, holder, since, end, waiting } = parts;
+  const title = h(
+    "div",
+    {},
+    h("div", { class: "title" }, h("span", { class: "name" }, head, tail), kind),
+    short,
+  );
   const id = `row-${pool.length}`;
   return {
     ...parts,
@@ -107,23 +120,37 @@ function drawRow({ row, ...parts }, info, index, height) {
   row.setAttribute("aria-posinset", index + 1);
   row.setAttribute("aria-selected", info.name === active);
   const holders = holdersOf(info);
-  setText(parts.name, info.name);
-  setText(parts.kind, kindOf(info));
+  const { name } = info;
+  const at = name.length > 2 * TAIL ? name.length - TAIL : name.length;
+  setText(parts.head, name.slice(0, at));
+  setText(parts.tail, name.slice(at));
+  row.title = name;
+  setText(parts.kind, stuck.has(name) ? `${kindOf(info)} · dead-lock` : kindOf(info));
+  row.classList.toggle("stuck", stuck.has(name));
   setText(parts.short, holders);
   setText(parts.holder, holders);
-  setText(parts.since, info.since === null ? "?" : seconds(now() - info.since));
-  setText(parts.end, seconds(Math.max(0, info.end - now())));
+  setText(
+    parts.since,
+    info.since === null ? (info.holders.length > 0 ? "?" : "–") : seconds(now() - info.since),
+  );
+  parts.since.title = info.since === null && info.holders.length > 0 ? UNTOLD : "";
+  setText(parts.end, info.ttl < 0 ? "–" : seconds(Math.max(0, info.end - now())));
   setText(parts.waiting, info.waiting.length === 0 ? "–" : String(info.waiting.length));
   parts.waiting.classList.toggle("many", info.waiting.length > 0);
 }
+
+/** Why nobody knows since when. */
+export const UNTOLD =
+  "Since when is told by the holder's process, after a second or two: not by one in Java, or without presence.";
 
 export function kindOf({ kind, mode }) {
   return mode ? `${kind} · ${mode}` : kind;
 }
 
-function holdersOf({ holders }) {
+function holdersOf(info) {
+  const { holders } = info;
   const [first] = holders;
-  if (!first) return "–";
+  if (!first) return numbersOf(info) || "–";
   return holders.length === 1 ? nameOf(first) : `${nameOf(first)} and ${holders.length - 1} more`;
 }
 

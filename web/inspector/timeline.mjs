@@ -1,11 +1,12 @@
 // Who had which lock: a lane for each, from the entries of the history.
-import { $, clock, duration, h } from "./dom.mjs";
+import { $, clock, cut, duration, h } from "./dom.mjs";
 import { colourOf, entries, locks, nameOf, now } from "./store.mjs";
 
 const SPAN = 120_000;
 const LANE = 30;
 const LANES = 14;
 const LOGGED = 60;
+const { compare } = new Intl.Collator("en", { numeric: true });
 const WORDS = { granted: "got", released: "gave back", lost: "lost", unlocked: "was made to give up" };
 
 /** The lanes of these locks, in the width of the element. `title`: the names of the lanes are shown. */
@@ -23,7 +24,8 @@ export function drawLanes(element, names, title) {
     role: "img",
     "aria-label": label,
   });
-  for (const ago of [120, 90, 60, 30, 0]) {
+  const marks = width - left < 340 ? [120, 60, 0] : [120, 90, 60, 30, 0];
+  for (const ago of marks) {
     const at = x(to - ago * 1_000);
     const anchor = ago === 120 ? "start" : ago === 0 ? "end" : "middle";
     svg.append(
@@ -37,7 +39,8 @@ export function drawLanes(element, names, title) {
   }
   for (const [i, name] of names.entries()) {
     const y = i * LANE;
-    if (title) svg.append(h("text", { x: 0, y: y + 18 }, h("title", {}, name), shortened(name, left)));
+    if (title)
+      svg.append(h("text", { x: 0, y: y + 18 }, h("title", {}, name), cut(name, Math.floor(left / 7) - 2)));
     for (const span of spansOf(name, to)) {
       const from = Math.max(left, x(span.from));
       const end = x(span.to ?? to);
@@ -58,21 +61,18 @@ export function drawLanes(element, names, title) {
   element.replaceChildren(svg);
 }
 
-function shortened(name, room) {
-  const fits = Math.floor(room / 7) - 2;
-  return name.length > fits ? `${name.slice(0, fits - 1)}…` : name;
-}
-
 /** Holds by their grant, or by their end where the grant was not seen, or by the lock as it is now. */
 function spansOf(name, to) {
   const spans = new Map();
   for (const entry of entries) {
     if (entry.name !== name) continue;
-    const { at, what, ownerId, label, held } = entry;
+    const { at, what, ownerId, label, held, seen } = entry;
     if (what === "granted") spans.set(ownerId, { ownerId, label, from: at });
     else {
-      const from = held === undefined ? at : at - held;
-      spans.set(ownerId, { from, ...spans.get(ownerId), ownerId, label, to: at, torn: what !== "released" });
+      // What nobody watched stays blank.
+      const end = seen ?? at;
+      const from = held === undefined ? end : at - held;
+      spans.set(ownerId, { from, ...spans.get(ownerId), ownerId, label, to: end, torn: what !== "released" });
     }
   }
   for (const holder of locks.get(name)?.holders ?? []) {
@@ -83,15 +83,17 @@ function spansOf(name, to) {
   return [...spans.values()];
 }
 
-/** The locks of which the newest entries tell; then those that are held. */
+/** The locks that are held or awaited longest; then those of which the newest entries tell. */
 function liveliest() {
-  const names = new Set();
+  const begun = (info) => {
+    const waits = info.waiting.flatMap(({ since }) => (since ? Date.parse(since) : []));
+    return Math.min(info.since ?? Infinity, ...waits);
+  };
+  const present = [...locks.values()].filter(({ holders }) => holders.length > 0);
+  const ages = present.map((info) => [info.name, begun(info)]).sort(([, a], [, b]) => a - b);
+  const names = new Set(ages.slice(0, LANES).map(([name]) => name));
   for (let i = entries.length - 1; i >= 0 && names.size < LANES; i--) names.add(entries[i].name);
-  for (const name of locks.keys()) {
-    if (names.size >= LANES) break;
-    names.add(name);
-  }
-  return [...names].sort();
+  return [...names].sort(compare);
 }
 
 export function drawTimeline() {
@@ -115,9 +117,10 @@ export function drawLog(element, name) {
 }
 
 function logLine(entry, withName) {
-  const { at, what, name, waited, held } = entry;
-  const much =
-    what === "granted"
+  const { at, what, name, waited, held, seen } = entry;
+  const much = seen
+    ? `between ${clock(seen)} and then, while nobody looked on`
+    : what === "granted"
       ? waited !== undefined && `after ${duration(waited)}`
       : held !== undefined && `after ${duration(held)}`;
   return h(

@@ -38,6 +38,8 @@ export interface Task {
   readonly terminal: Terminal;
   /** Connects at the first call; later calls get the same connection. */
   readonly connect: (options?: LockClientOptions) => { readonly client: LockClient; readonly server: Server };
+  /** Why a call failed, in a line for people: of UNAVAILABLE which Redis it was, and nothing of what a program could do. */
+  readonly reasonOf: (error: Error) => string;
   /** Aborted by SIGINT, SIGTERM and SIGHUP, with the exit code as its reason. */
   readonly signal: AbortSignal;
   readonly signals: Signals;
@@ -73,14 +75,15 @@ export const EXIT = {
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of `10s`, `1.5m`, `500ms`, or of a number of seconds. */
+/** Milliseconds of `10s`, `1.5m` or `500ms`. A bare number is refused: it would be seconds to some, milliseconds to others. */
 export function durationOf(values: OptionValues, name: string): number | undefined {
   const text = values[name];
   if (typeof text !== "string") return undefined;
-  const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text) ?? [];
+  if (text === "0") return 0;
+  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
   if (number === undefined)
     throw new UsageError(`--${name} must be a time such as 500ms, 10s or 2m, not ${JSON.stringify(text)}`);
-  return Math.round(Number(number) * (UNITS[unit] ?? 1));
+  return Math.round(Number(number) * (UNITS[unit] as number));
 }
 
 /** An integer from `least` to `most`. */

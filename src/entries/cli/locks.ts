@@ -1,5 +1,6 @@
 /** What several commands ask of locks, and how they show it. */
 import type { ClientInfo, HolderInfo, LockClient, LockInfo, WaiterInfo } from "../../index.js";
+import { numbersOf } from "../inspector/shown.js";
 import { spell, type Terminal } from "./terminal.js";
 
 /** All locks, semaphores and latches under a pattern, by name. */
@@ -30,17 +31,11 @@ export function holderText({ client, ownerId, count, since, ttl }: HolderInfo, n
   return `${who}${long}${nested}, lapses in ${spell(ttl)}   ${ownerId}`;
 }
 
-export function waiterText({ client, ownerId, since, holds }: WaiterInfo, now: number): string {
+export function waiterText({ client, ownerId, since, holds, toldAt }: WaiterInfo, now: number): string {
   const who = client ? `${client.label} (${client.host}, pid ${client.pid})` : nameOf(client, ownerId);
+  const told = toldAt ? ` (told ${ago(toldAt, now)} ago)` : "";
   const meanwhile = holds.length > 0 ? `, holds ${holds.join(", ")}` : "";
-  return `${who}${since ? `, for ${ago(since, now)}` : ""}${meanwhile}`;
-}
-
-/** The numbers of a semaphore, permits or a latch, for people. */
-export function numbersOf({ permits, limit, count, kind }: LockInfo): string {
-  if (kind === "latch") return `count ${count}`;
-  if (kind === "permits") return `${permits} of ${limit} free`;
-  return kind === "semaphore" ? `${permits} free` : "";
+  return `${who}${since ? `, for ${ago(since, now)}` : ""}${told}${meanwhile}`;
 }
 
 /** Shows a lock: its holders (●), and its waiters (○). */

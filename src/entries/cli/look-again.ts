@@ -23,7 +23,7 @@ export function intervalOf({ options }: Task): number {
  * watches a failover wants to see what comes behind it.
  */
 export async function lookAgain(task: Task, every: number, look: () => Promise<void>): Promise<never> {
-  const { terminal, signal } = task;
+  const { terminal, signal, reasonOf } = task;
   let answers: boolean | undefined;
   for (;;) {
     const begun = monotonic();
@@ -33,7 +33,7 @@ export async function lookAgain(task: Task, every: number, look: () => Promise<v
       answers = true;
     } catch (error) {
       if (answers === undefined || !isLockError(error, "UNAVAILABLE")) throw error;
-      if (answers) terminal.tell(error.message);
+      if (answers) terminal.tell(reasonOf(error));
       answers = false;
     }
     // Looks are further apart if a look takes long, so that the load on Redis stays low.

@@ -2,8 +2,9 @@
 
 import { wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
+import { numbersOf } from "../inspector/shown.js";
 import { type Command, EXIT, type Task } from "./command.js";
-import { ago, allLocks, nameOf, numbersOf, placeOf } from "./locks.js";
+import { ago, allLocks, nameOf, placeOf } from "./locks.js";
 import { EVERY, intervalOf, lookAgain } from "./look-again.js";
 import { spell, type Terminal } from "./terminal.js";
 
@@ -13,7 +14,7 @@ export const ls: Command = {
   summary: "what is held: by whom, where, since when; and how many wait",
   details: [
     "Of every process, Java's too, found by SCAN. The pattern is one of Redis, such as 'order:*'. Who holds a lock for less",
-    "than a second, and who waits for less, is known by nobody but its own process.",
+    "than a second, and who waits for less, is known by nobody but its own process; what lasts is told within the next one.",
   ],
   options: { watch: { type: "boolean", short: "w", help: "again and again, until Ctrl-C" }, every: EVERY },
   words: { least: 0, most: 1 },
@@ -85,19 +86,28 @@ async function listWaiters({ connect, words, terminal, options }: Task): Promise
     const silent = queue.filter((ownerId) => !ids.has(ownerId));
     return [
       ...told,
-      ...silent.map((ownerId) => ({ name, kind, ownerId, client: null, since: null, holds: [] })),
+      ...silent.map((ownerId) => ({
+        name,
+        kind,
+        ownerId,
+        client: null,
+        since: null,
+        toldAt: null,
+        holds: [],
+      })),
     ];
   });
   terminal.json(rows);
   if (rows.length === 0) return terminal.say("Nobody waits.", "dim");
   terminal.table(
-    ["NAME", "KIND", "WAITER", "HOST", "PID", "SINCE", "HOLDS"],
-    rows.map(({ name, kind, client, ownerId, since, holds }) => [
+    ["NAME", "KIND", "WAITER", "HOST", "PID", "SINCE", "TOLD", "HOLDS"],
+    rows.map(({ name, kind, client, ownerId, since, toldAt, holds }) => [
       name,
       kind,
       nameOf(client, ownerId),
       ...placeOf(client),
       ago(since, now),
+      toldAt ? `${ago(toldAt, now)} ago` : "",
       holds.join(", "),
     ]),
   );

@@ -95,7 +95,7 @@ function failed(error: unknown, { name }: Command, terminal: Terminal): number {
     return EXIT.usage;
   }
   terminal.tell(message);
-  return isLockError(error, "UNAVAILABLE") ? EXIT.unavailable : EXIT.failed;
+  return EXIT.failed;
 }
 
 /** The command was ended from outside, and has no more to say. */
@@ -123,18 +123,19 @@ async function carryOut(
   const { options, words, rest } = parsed;
   const { signals, stop } = listen(program, (name) => ending.abort(endedBy(name)));
   const opened: { readonly client: LockClient; readonly server: Server }[] = [];
+  const url = String(options.url ?? (program.env.HOLDFAST_URL || LOCAL));
+  const reasonOf: Task["reasonOf"] = (error) => {
+    if (!isLockError(error, "UNAVAILABLE")) return error.message;
+    const { message, code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+    return [`no usable answer from Redis at ${addressOf(url)}`, message || code].filter(Boolean).join(": ");
+  };
   const connect: Task["connect"] = (own) => {
     const [known] = opened;
     if (known) return known;
-    const url = String(options.url ?? (program.env.HOLDFAST_URL || LOCAL));
     const sentinelName = typeof options.sentinel === "string" ? options.sentinel : undefined;
     const server = openServer({ url, isCluster: options.cluster === true, sentinelName });
-    let isTold = false;
-    server.on("error", ({ message, code }: NodeJS.ErrnoException) => {
-      // The calls that fail report it themselves; this is the reason.
-      if (!isTold) terminal.tell(`${addressOf(url)}: ${message || code}`);
-      isTold = true;
-    });
+    // The calls that fail have it as their cause.
+    server.on("error", () => {});
     const prefix = typeof options.prefix === "string" ? { prefix: options.prefix } : {};
     const client = new LockClient(server, { ...prefix, ...own });
     client.on("error", () => {});
@@ -143,12 +144,14 @@ async function carryOut(
   };
   const { signal } = ending;
   try {
-    const acted = command.act({ words, rest, options, terminal, connect, signal, signals });
+    const acted = command.act({ words, rest, options, terminal, connect, reasonOf, signal, signals });
     // What runs a command of its own hears of signals itself, so that it does not give the lock back before that has ended.
     return await (command.takesCommand ? acted : Promise.race([acted, aborted(signal)]));
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw error;
+    if (!isLockError(error, "UNAVAILABLE")) throw error;
+    terminal.tell(reasonOf(error));
+    return EXIT.unavailable;
   } finally {
     stop();
     for (const { client, server } of opened) {

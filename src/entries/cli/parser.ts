@@ -62,7 +62,10 @@ export function parse({ name, options, words, takesCommand }: Command, argv: rea
   }
   const isHelp = values.help === true;
   if (!isHelp && all.length < words.least) throw new UsageError(`${name}: something is missing`);
-  if (all.length > words.most) throw new UsageError(`${name}: ${inWords(all[words.most])} is too much`);
+  // What has to stand behind -- was typed before it.
+  const forgot = takesCommand && end < 0 ? " (did you forget --?)" : "";
+  if (all.length > words.most)
+    throw new UsageError(`${name}: ${inWords(all[words.most])} is too much${forgot}`);
   if (!isHelp && takesCommand && rest.length === 0)
     throw new UsageError(`${name}: the command is missing, after --`);
   return { words: all, rest, options: values };

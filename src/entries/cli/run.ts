@@ -12,10 +12,15 @@ import {
 } from "../../index.js";
 import { type Command, durationOf, EXIT, integerOf, type Task } from "./command.js";
 import { holderText } from "./locks.js";
+import { pause } from "./pause.js";
 
 const LONGEST_LABEL = 200;
 /** What the keys of a terminal send to all that runs in its foreground. */
 const TYPED: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT"]);
+/** Ask a command to end. */
+const ENDING: ReadonlySet<NodeJS.Signals> = new Set(["SIGTERM", "SIGINT"]);
+/** Milliseconds between two looks at what goes on when the command has ended. */
+const LOOK = 20;
 const KINDS = ["lock", "fair", "fenced", "read", "write"] as const;
 
 export const run: Command = {
@@ -24,8 +29,8 @@ export const run: Command = {
   summary: "runs a command while it holds a lock, as flock does on one machine",
   details: [
     "Without --wait it tries once. The hold is renewed until the command ends; with --lease it is not, and ends after that time.",
-    "If the lock is lost, the command gets SIGTERM, and SIGKILL after --kill-after. Signals are passed on to it.",
-    "What it has started itself gets none of them: a shell line should end in exec.",
+    "If the lock is lost, the command and all that it has started get SIGTERM, and SIGKILL after --kill-after; at a terminal",
+    "the command alone. Signals are passed on to it; what is left when SIGTERM or SIGINT has ended it gets SIGTERM, too.",
     "It finds HOLDFAST_LOCK, HOLDFAST_OWNER and, with --kind fenced, HOLDFAST_TOKEN in its environment.",
     "The exit code is that of the command; 75 if others hold the lock, 76 if it was lost.",
   ],
@@ -83,7 +88,7 @@ function lockOf(client: LockClient, name: string, kind: unknown): LockFace<Hold>
 
 /** Runs the command, and gives the lock back. */
 async function carryOut(
-  { rest, terminal, signals, signal }: Task,
+  { rest, terminal, reasonOf, signals, signal }: Task,
   hold: Hold,
   killAfter: number,
 ): Promise<number> {
@@ -98,14 +103,18 @@ async function carryOut(
     throw signal.reason;
   }
   let child: ChildProcess;
-  // A terminal sends Ctrl-C and Ctrl-\ to the child itself, so they are not sent a second time.
+  // A group of its own has no terminal: none to read from, and none whose keys reach it.
+  const detached = !terminal.isAttended && process.platform !== "win32";
+  let isAsked = false;
   const passOn = (name: NodeJS.Signals) => {
+    isAsked ||= ENDING.has(name);
+    // A terminal sends Ctrl-C and Ctrl-\ to the child itself, so they are not sent a second time.
     if (!(TYPED.has(name) && terminal.isAttended)) child.kill(name);
   };
   // Before the child starts: a signal that came in between would end this process alone.
   const endSignals = signals.take(passOn);
   try {
-    child = spawn(program, args, { stdio: "inherit", env });
+    child = spawn(program, args, { stdio: "inherit", env, detached });
   } catch (error) {
     // Node throws what the system refuses at once, such as arguments that are too long.
     endSignals();
@@ -113,16 +122,29 @@ async function carryOut(
     terminal.tell(`${program}: ${(error as Error).message}`);
     return EXIT.cannotRun;
   }
+  const toAll = (name: NodeJS.Signals | 0) =>
+    (detached && child.pid !== undefined && signalTo(-child.pid, name)) || (name !== 0 && child.kill(name));
   let killing: ReturnType<typeof setTimeout> | undefined;
+  let isKilled = false;
+  const endAll = () => {
+    toAll("SIGTERM");
+    const kill = () => {
+      isKilled = true;
+      toAll("SIGKILL");
+    };
+    killing = setTimeout(kill, Math.min(killAfter, LONGEST_TIMER));
+  };
   const stop = () => {
     lost = (hold.signal.reason as LockLostError).reason;
     terminal.tell(`lock "${lockName}" was lost (${lost}): the command is stopped`);
-    child.kill("SIGTERM");
-    killing = setTimeout(() => child.kill("SIGKILL"), Math.min(killAfter, LONGEST_TIMER));
+    endAll();
   };
   if (hold.signal.aborted) stop();
   else hold.signal.addEventListener("abort", stop, { once: true });
   const code = await ended(child, program, (line) => terminal.tell(line));
+  // The shell of a pipeline may end before the pipeline does.
+  if (isAsked && lost === undefined) endAll();
+  while (killing && !isKilled && toAll(0)) await pause(LOOK);
   clearTimeout(killing);
   endSignals();
   hold.signal.removeEventListener("abort", stop);
@@ -135,9 +157,18 @@ async function carryOut(
       return EXIT.lost;
     }
     // The work is done, so a failed unlock does no harm: the lease ends by itself.
-    terminal.tell(`${(error as Error).message}`);
+    terminal.tell(`lock "${lockName}" lapses by itself: ${reasonOf(error as Error)}`);
   }
   return code;
+}
+
+/** Sends a signal to a group, or looks with 0 whether there is one; false if there is none, or it takes no signal from here. */
+function signalTo(group: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(group, name);
+  } catch {
+    return false;
+  }
 }
 
 /** Resolves with the exit code that a shell would have. */

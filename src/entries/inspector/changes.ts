@@ -1,4 +1,7 @@
-/** Finds what is new in a look. TTLs fall all the time, so a TTL is new only if the end of the lease has moved. */
+/**
+ * Finds what is new in a look. TTLs fall all the time, so a TTL is new only if the end of the lease has moved; and that a
+ * waiter was told of again is no news.
+ */
 import type { LockInfo } from "../../index.js";
 import type { Look } from "./seen.js";
 
@@ -32,5 +35,5 @@ export function changesOf(before: Look, now: Look): Changes {
 }
 
 function signature(info: LockInfo): string {
-  return JSON.stringify(info, (key, value) => (key === "ttl" ? undefined : value));
+  return JSON.stringify(info, (key, value) => (key === "ttl" || key === "toldAt" ? undefined : value));
 }

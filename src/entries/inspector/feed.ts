@@ -16,7 +16,7 @@ export interface Viewer {
 
 /** The most locks in one message: the page can show the first locks while others are on their way. */
 const CHUNK = 500;
-/** After a look the feed rests four times as long: it spends at most a fifth of the time looking. */
+/** After a look the feed rests four times as long: it spends at most a fifth of the time looking. Not after one without answer. */
 const REST = 4;
 /** Milliseconds for which entries of the history are collected. */
 const BATCH = 50;
@@ -100,7 +100,7 @@ export class Feed {
     this.#history.beginLook();
     const locks: LockInfo[] = [];
     let truncated = false;
-    for await (const info of this.#client.list()) {
+    for await (const info of this.#client.list({ kinds: "all" })) {
       truncated = locks.length === this.#limit;
       if (truncated) break;
       locks.push(info);
@@ -112,10 +112,12 @@ export class Feed {
 
   async #goOn(): Promise<void> {
     const began = wallTime();
+    let rest = this.#every;
     try {
       const look = await this.look();
       if (this.#viewers.size === 0) return;
       this.#tellLook(look);
+      rest = Math.max(rest, REST * (wallTime() - began));
     } catch (error) {
       const code = isLockError(error) ? error.code : "FAILED";
       this.#tellTrouble(code);
@@ -123,7 +125,6 @@ export class Feed {
     }
     if (this.#viewers.size === 0) return;
     clearTimeout(this.#timer);
-    const rest = Math.max(this.#every, REST * (wallTime() - began));
     this.#timer = setTimeout(() => void this.#goOn(), Math.min(rest, LONGEST_TIMER));
     this.#timer.unref();
   }

@@ -16,6 +16,8 @@ export interface Entry {
   readonly label: string | null;
   readonly waited?: number;
   readonly held?: number;
+  /** Of an end that came while nobody looked on: when the hold was last seen. */
+  readonly seen?: number;
 }
 
 interface Open {
@@ -50,6 +52,8 @@ export class History {
   #told = 0;
   #look = 0;
   #first = true;
+  /** When the last look was. */
+  #seenAt = 0;
 
   /** `tell` is called when there is something to {@link take}. */
   constructor(tell: () => void) {
@@ -115,10 +119,11 @@ export class History {
       if (seen.has(key) || this.#forced.has(key) || open.look >= this.#look) continue;
       this.#open.delete(key);
       // The first look shows what ended while nobody looked on, and not when.
-      const held = this.#first ? {} : { held: now - open.since };
+      const held = this.#first ? { seen: Math.max(open.since, this.#seenAt) } : { held: now - open.since };
       this.#add(now, "released", open.info, open.ownerId, open.label, held);
     }
     this.#waiting = waiting;
+    this.#seenAt = now;
     this.#first = false;
   }
 
@@ -192,7 +197,7 @@ export class History {
     { name, kind }: Pick<LockInfo, "name" | "kind">,
     ownerId: string,
     label: string | null,
-    more: Pick<Entry, "waited" | "held">,
+    more: Pick<Entry, "waited" | "held" | "seen">,
   ): void {
     this.#entries.push({ at, what, name, kind, ownerId, label, ...more });
     this.#told++;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { until } from "../../support/index.js";
 import { own as ownProcess } from "../../support/owned-processes.js";
-import { PROGRAM, useSite } from "./program.js";
+import { PROGRAM, type Running, useSite } from "./program.js";
 
 const site = await useSite();
 const client = site.client();
@@ -76,6 +76,23 @@ test("a lock that is lost stops its command, which --kill-after gives so much ti
     expect(running.err).toMatch(new RegExp(`lock "lost${i}" was lost \\(expired\\): the command is stopped`));
   });
   await Promise.all(lost);
+});
+
+test.each<[string, string, (running: Running, name: string) => unknown, number]>([
+  ["is lost", "--watchdog 4s", (_, name) => client.getLock(name).forceUnlock(), 76],
+  ["is to end", "", (running) => running.kill("SIGTERM"), 143],
+])("when a lock %s, the work of a pipeline ends before it is over [B287]", async (_, options, end, code) => {
+  const marker = join(folder, `ended with ${code}`);
+  const name = `pipeline ${code}`;
+  const work = `trap 'sleep 0.5; touch "${marker}"; exit' TERM; echo runs; ${FOREVER}`;
+  const args = ["run", name, ...options.split(" ").filter(Boolean), "--", "sh", "-c", `(${work}) | cat`];
+  const running = site.start(...args);
+  await running.says(/runs/);
+  await end(running, name);
+  await until("the lock is given back", async () => !(await client.getLock(name).isLocked()));
+  if (code !== 76) await readFile(marker);
+  expect(await running.ended).toMatchObject({ code });
+  await readFile(marker);
 });
 
 test("signals go to the command, which keeps its lock until it ends [B206]", async () => {

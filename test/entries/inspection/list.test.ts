@@ -209,7 +209,12 @@ test("numbers are shown as what this client or another that is told of uses them
   const waiter = watch(latch.await());
   await pass(2_000);
   const waiting = [
-    { client: expect.objectContaining({ id: client.id }), since: expect.any(Date), holds: [] },
+    {
+      client: expect.objectContaining({ id: client.id }),
+      since: expect.any(Date),
+      toldAt: expect.any(Date),
+      holds: [],
+    },
   ];
   expect(await rivals.inspect("l", ALL)).toEqual({ ...shown, kind: "latch", waiting });
   expect(await namesOf(client)).toEqual(["k"]);

@@ -113,6 +113,31 @@ test.each([
   },
 );
 
+test("what lasts for a second is told within the next one, at most once a second, whatever was told before [B286]", async () => {
+  const { client, rivals, server, pass, party } = present({ watchdogTimeout: 60_000 });
+  const looking = party({ presence: false }).client;
+  const first = await client.getLock("a").lock();
+  await rivals.getLock("b").lock();
+  await pass(2_000);
+  const begun = server.clock.wall();
+  server.took();
+  const second = await client.getLock("c").lock();
+  watch(client.getLock("b").lock({ owner: first }));
+  await pass(2_000);
+  expect((await looking.inspect("c"))?.holders).toMatchObject([{ since: new Date(begun) }]);
+  const [waiter] = (await looking.inspect("b"))?.waiting ?? [];
+  expect(waiter).toMatchObject({ since: new Date(begun), holds: ["a"] });
+  expect(waiter?.toldAt?.getTime()).toBeGreaterThanOrEqual(begun + 1_000);
+  await second.unlock();
+  // Whoever takes one after the other for more than a second is not told of more often.
+  for (let i = 0; i < 100; i++) {
+    watch(client.getLock(`d:${i}`).lock());
+    await pass(100);
+  }
+  expect(server.took().filter(isTelling).length).toBeLessThanOrEqual(12);
+  expect((await looking.inspect("d:80"))?.holders).toMatchObject([{ client: { id: client.id } }]);
+});
+
 test("in an outage no tellings pile up, and what is told after it is how things are then [B75]", async () => {
   const { a, client, rivals, server, pass } = present({ commandTimeout: 3_000 });
   const theirs = await rivals.getLock("a").lock();
@@ -186,7 +211,7 @@ test("what is no presence disturbs nobody who looks [B79]", async () => {
     "SET holdfast_client:a text",
     "HSET holdfast_client:b label b host h pid x",
     "HSET holdfast_client:c label c host h pid 1 holds { waits [1,[2]]",
-    `HSET holdfast_client:d label d host h pid 1 holds [] waits ${timeless}`,
+    `HSET holdfast_client:d label d host h pid 1 told 1e300 holds [] waits ${timeless}`,
   ];
   for (const line of found) call(line);
   for (const id of ["a", "b", "c", "d"]) call(`ZADD holdfast_clients 9e15 ${id}`);

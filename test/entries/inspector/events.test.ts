@@ -128,7 +128,7 @@ test("each entry is told once, also to pages that connect later, or after the la
 });
 
 test.each(BOTH)(
-  "a hold of %s that ends while nobody looks on is told as over to the next page [B214]",
+  "a hold of %s that ends while nobody looks on is told as over to the next page, which knows when it was last seen [B214] [B292]",
   async (who) => {
     const { client, other, inspect, hold } = open();
     const by = who === "this process" ? client : other;
@@ -138,8 +138,13 @@ test.each(BOTH)(
     for (const each of [ended, kept]) await first.learns("granted", each);
     await first.stop();
     await ended.unlock();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const reopened = Date.now();
     const second = await Viewer.of(inspector);
-    expect(await second.learns("released", ended)).not.toHaveProperty("held");
+    const { seen, ...end } = await second.learns("released", ended);
+    expect(end).not.toHaveProperty("held");
+    // A timeline has nothing to show from then on.
+    expect(seen).toBeLessThan(reopened);
     expect(second.learnt(kept)).toEqual(["granted"]);
     await kept.unlock();
     expect(await second.learns("released", kept)).toHaveProperty("held");
@@ -165,7 +170,8 @@ test("many viewers cost Redis what one does, and nobody costs nothing", async ()
   const scans = () => server.ran.splice(0).filter(({ name }) => name === "SCAN").length;
   const patient = inspect({ every: 10 * PATIENCE });
   await Promise.all(Array.from({ length: 20 }, () => Viewer.looking(patient)));
-  expect(scans()).toBe(1);
+  // One of hashes, where locks are, and one of numbers.
+  expect(scans()).toBe(2);
   const inspector = inspect(OFTEN);
   const viewer = await Viewer.of(inspector);
   await until("it has looked again", () => viewer.looks > 2);
@@ -197,9 +203,9 @@ test("weeks between two looks, or none after the first, are as long as Node's ti
   expect(warnings).toEqual([]);
 });
 
-test("Redis that is away is trouble, also to who begins to look on, and then well again [B151]", async () => {
+test("Redis that is away is trouble, also to who begins to look on, and then well again, with no pause between looks that had no answer [B151] [B293]", async () => {
   const server = await forFile(startRedis());
-  const client = new LockClient(server.connect({ maxRetriesPerRequest: 0 }), { commandTimeout: 300 });
+  const client = new LockClient(server.connect({ maxRetriesPerRequest: 0 }), { commandTimeout: 1_000 });
   onTestFinished(() => client.close({ timeout: 0 }));
   const inspector = createInspector(client, OFTEN);
   const first = await Viewer.looking(inspector);
@@ -207,6 +213,10 @@ test("Redis that is away is trouble, also to who begins to look on, and then wel
   expect(await first.find("trouble")).toMatchObject({ code: "UNAVAILABLE" });
   const second = await Viewer.of(inspector);
   expect(await second.find("trouble")).toMatchObject({ code: "UNAVAILABLE" });
+  // However long a look had no answer, the next one is as soon as ever.
+  const troubles = () => second.seen.flatMap(({ event, data }) => (event === "trouble" ? [data.at] : []));
+  await until("it looks on", () => troubles().length > 2);
+  expect(troubles()[2] - troubles()[1]).toBeLessThan(4_000);
   const looks = first.looks;
   await server.restart();
   await until("both look again", () => first.looks > looks && second.looks > 0);

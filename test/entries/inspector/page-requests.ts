@@ -63,6 +63,7 @@ interface Entry {
   readonly name: string;
   readonly ownerId: string;
   readonly held?: number;
+  readonly seen?: number;
 }
 
 /** One who looks on: reads server-sent events. */

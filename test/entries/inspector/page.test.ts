@@ -176,6 +176,26 @@ function inBrowser(): void {
     await page.waitForSelector(".row:visible >> text=page:7", { state: "detached" });
   });
 
+  test("numbers are shown, names are in their natural order, long ones lose their middle, and what is free has no Unlock [B291]", async () => {
+    const long = `tenant:${"x".repeat(200)}:invoices`;
+    await other.getSemaphore("n:places").trySetPermits(3);
+    const taken = await Promise.all(["n:10", "n:2", long].map((name) => other.getLock(name).lock()));
+    const page = await open({ viewport: PHONE });
+    await page.fill("#search", "n:");
+    await until("they are sorted", async () => (await rows(page)).join() === "n:2,n:10,n:places");
+    await page.waitForSelector(".row:visible >> text=3 free");
+    await page.click(".row >> text=n:places");
+    await page.waitForSelector("#detail-facts >> text=semaphore · 3 free");
+    expect(await page.isVisible("#unlock")).toBe(false);
+    await page.click("#close");
+    await page.fill("#search", "tenant");
+    await page.waitForSelector(".row:visible .name >> text=:invoices");
+    const end = await page.locator(".row:visible .name > :last-child").boundingBox();
+    expect(end && end.x + end.width).toBeLessThan(PHONE.width);
+    await Promise.all(taken.map((hold) => hold.unlock()));
+    await other.getSemaphore("n:places").drainPermits();
+  });
+
   test("the timeline, the durations and the graph show what happened", async () => {
     const page = await open({}, "timeline");
     const held = await other.getFairLock("contended").lock();
@@ -193,7 +213,7 @@ function inBrowser(): void {
     expect(await overflow(page)).toBe(0);
   });
 
-  test("a dead-lock is told, with where its holds were taken", async () => {
+  test("a dead-lock is told and stands first, with where its holds were taken [B291]", async () => {
     await using one = new LockClient(server.connect(), { ...UNHURRIED, traceHolds: true });
     await using two = new LockClient(server.connect(), UNHURRIED);
     const giveUp = new AbortController();
@@ -204,7 +224,15 @@ function inBrowser(): void {
       one.getLock("dead:2").lock({ owner: first, signal }),
       two.getLock("dead:1").lock({ owner: second, signal }),
     ].map((call) => call.catch(() => undefined));
+    const chain = await other.getLock("chain").lock();
+    over.push(
+      ...[
+        other.getLock("dead:2").lock({ owner: chain, signal }),
+        client.getLock("chain").lock({ signal }),
+      ].map((call) => call.catch(() => undefined)),
+    );
     const page = await open({ viewport: PHONE }, "graph");
+    await page.waitForSelector("#drawing svg[aria-label*='waits for chain']");
     await page.waitForSelector("#cycles[data-found] >> text=“dead:1” was taken at takeFirst");
     const told = (await page.textContent("#cycles")) ?? "";
     expect(told).toMatch(/Dead-lock: “dead:([12])” waits for “dead:[12]” waits for “dead:\1”;/);
@@ -214,13 +242,20 @@ function inBrowser(): void {
       expect.stringMatching(/^dead:1\ntaken at takeFirst /),
     );
     expect([await findings(page), await overflow(page)]).toEqual([[], 0]);
+    // The circle stands first, one below the other, wherever it is waited for.
+    const places = await page.evaluate(
+      `[...document.querySelectorAll("#drawing rect.cycle")].map((box) => box.getAttribute("x"))`,
+    );
+    expect(places).toEqual(["4", "4"]);
+    expect(await page.isVisible("#goes-on")).toBe(true);
     await page.click("nav a[href='#locks']");
+    expect(await page.locator(".row.stuck:visible .name").allTextContents()).toEqual(["dead:1", "dead:2"]);
     await page.click(".row >> text=dead:1");
     await page.waitForSelector("#holders .wide >> text=taken at takeFirst");
     expect([await findings(page), await overflow(page)]).toEqual([[], 0]);
     giveUp.abort();
     await Promise.all(over);
-    await Promise.all([first.unlock(), second.unlock()]);
+    await Promise.all([first.unlock(), second.unlock(), chain.unlock()]);
     await page.waitForSelector(".row:visible >> text=dead:1", { state: "detached" });
   });
 

@@ -43,6 +43,11 @@ class Shop {
   async try(): Promise<object> {
     return { id: this.locks.id };
   }
+
+  // The last chance of all, in a module that imports that of the locks.
+  async onApplicationShutdown(): Promise<void> {
+    console.log("still held:", await this.locks.getLock("end").run(({ isHeld }) => isHeld));
+  }
 }
 
 @Module({ imports: [LockModule.forRoot({ redis })], controllers: [Shop], providers: [Stock] })
@@ -136,6 +141,8 @@ const ofVersion = (version: string, type: NonNullable<Row["type"]> = "commonjs")
   prints: `30 sold, 0 left
 409 WAIT_TIMEOUT
 201
+still held: true
+still held: true
 SIGTERM
 SIGTERM
 left locked: false
