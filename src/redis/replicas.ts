@@ -73,7 +73,8 @@ export class Replicas {
       const prepared = this.#sender.prepare(script, keys, args);
       const { reply, acknowledged } = await this.#enqueue(key, prepared, isWanted);
       const { required } = this.#options;
-      if (acknowledged < required && isGrant(reply))
+      // One that comes late is undone as any other late grant.
+      if (acknowledged < required && isWanted() && isGrant(reply))
         throw new ReplicationError(lockName, acknowledged, required);
       return reply;
     };

@@ -114,6 +114,18 @@ class Request<G> extends Waiter<SharedNumber, G> {
     this.fail(error);
   }
 
+  protected override late(reply: unknown): void {
+    // Over one connection the undo is behind the try.
+    if (!this.env.replicas) return;
+    try {
+      if (!this.isGrant(reply)) return;
+    } catch {
+      // It was granted, for a lease that is over here.
+    }
+    this.#isUnsure = true;
+    void this.withdraw();
+  }
+
   protected override tellWaiting(): void {
     this.wanted.emit("waiting", {});
   }
