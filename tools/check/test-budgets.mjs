@@ -5,7 +5,7 @@
 const LINES = {
   contract: 11_700,
   delivery: 4_650,
-  entries: 8_350,
+  entries: 8_550,
   faults: 5_450,
   fleet: 3_850,
   interop: 3_750,
