@@ -2,7 +2,7 @@
  * Locks in Nest: a module that provides the client and closes it, a decorator for methods, a filter for errors. Each
  * application has a client of its own, found by injection alone, so that applications in one process do not share one.
  */
-import nodeModule from "node:module";
+import { createRequire as requireFrom } from "node:module";
 import {
   type ArgumentsHost,
   Catch,
@@ -90,7 +90,7 @@ Inject(tokenOfModules())(LockModule, undefined, 1);
 /** By what Nest injects its modules. A project that compiles decorators without running Nest may lack its core. */
 function tokenOfModules(): InjectionToken {
   try {
-    const load = nodeModule.createRequire(import.meta.url);
+    const load = requireFrom(import.meta.url);
     return (load("@nestjs/core") as { ModulesContainer: InjectionToken }).ModulesContainer;
   } catch {
     return "ModulesContainer";

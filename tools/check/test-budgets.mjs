@@ -5,7 +5,7 @@
 const LINES = {
   contract: 10_150,
   delivery: 4_150,
-  entries: 8_350,
+  entries: 8_550,
   faults: 4_700,
   fleet: 3_850,
   interop: 3_650,

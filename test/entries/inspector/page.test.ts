@@ -213,6 +213,33 @@ function inBrowser(): void {
     expect(await overflow(page)).toBe(0);
   });
 
+  test("the timeline is blank from when a hold was last seen, if it ended while nobody looked on [B292]", async () => {
+    const first = await open({}, "timeline");
+    const hold = await other.getLock("unwatched").lock();
+    await first.waitForSelector("#log >> text=unwatched");
+    await first.close();
+    const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+    const scans = async () =>
+      /cmdstat_scan:calls=\d+/.exec(String(await server.call("INFO", "commandstats")))?.[0];
+    await until("nobody looks on", async () => {
+      const before = await scans();
+      await pause(1_000);
+      return (await scans()) === before;
+    });
+    await hold.unlock();
+    // So that a bar through that time would be seen.
+    await pause(3_000);
+    const page = await open({}, "timeline");
+    await page.waitForSelector("#log li:has-text('unwatched'):has-text('while nobody looked on')");
+    const [end, now] = await page.evaluate<[number, number]>(`(() => {
+      const [lane] = [...document.querySelectorAll("#lanes text")].filter((text) => /unwatched/.test(text.textContent));
+      const bar = lane.nextElementSibling;
+      const end = Number(bar.getAttribute("x")) + Number(bar.getAttribute("width"));
+      return [end, Number(lane.ownerSVGElement.getAttribute("width"))];
+    })()`);
+    expect(now - end).toBeGreaterThan(15);
+  });
+
   test("a dead-lock is told and stands first, with where its holds were taken [B291]", async () => {
     await using one = new LockClient(server.connect(), { ...UNHURRIED, traceHolds: true });
     await using two = new LockClient(server.connect(), UNHURRIED);
