@@ -85,3 +85,20 @@ row(
     await stop(place.pass, work);
   },
 );
+
+row(
+  "several processes take turns, however many wait in each [§2 hand-over-bound] [B38]",
+  { kinds: [PLAIN], client },
+  async (place) => {
+    const { pass, server, kind, party } = place;
+    const parties = [16, 8, 2, 1].map((tasks) => {
+      const each = party();
+      const lock = kind.make(each.clients, "job");
+      return busy({ ...place, lock, client: each.client, server }, tasks, 3);
+    });
+    await pass(1_500);
+    const shares = parties.map(({ grants }) => grants);
+    for (const share of shares) expect(share).toBeGreaterThan(Math.max(...shares) / 20);
+    await stop(pass, ...parties);
+  },
+);

@@ -1,5 +1,6 @@
 /** Contract section 2: a release while calls of the same process wait. The lock goes from hand to hand, but not for long. */
 import { expect } from "vitest";
+import { ReplyError } from "../../src/entries/testing/reply.js";
 import type { FencedLock, Hold, LockOptions } from "../../src/index.js";
 import {
   EXCLUSIVE,
@@ -150,6 +151,25 @@ for (const [when, way, isOnItsWay] of [
     }),
   );
 }
+
+row(
+  "a hand-over that Redis refuses for a moment goes to nobody who has left meanwhile [§2 nothing-left]",
+  { kinds, client },
+  inLine(async ({ giver, successor, next, controller, server, settle, pass }) => {
+    let refusals = 0;
+    server.instead = ({ args }) => {
+      if (refusals > 0 || !args.includes("job")) return undefined;
+      refusals++;
+      throw new ReplyError("LOADING Redis is loading the dataset in memory");
+    };
+    const back = watch(giver.unlock());
+    await settle();
+    expect(refusals).toBe(1);
+    controller.abort("enough");
+    await pass(200);
+    expect([back.outcome, successor.outcome, next.value?.isHeld]).toEqual([undefined, "enough", true]);
+  }),
+);
 
 row(
   "a giver that has lost the lock hands over nothing, and those who wait get it all the same [§2 loss-noticed] [B169]",

@@ -234,6 +234,22 @@ row(
 );
 
 row(
+  "waiters whose queue was deleted beneath a holder come back to it with their next look [§4 fair]",
+  { kinds, client: { pollCap: 300 } },
+  async ({ lock, twin, server, settle, pass }) => {
+    const hold = await lock.lock();
+    const calls = [1, 2, 3, 4, 5].map(() => watch(twin.run(() => {})));
+    await settle();
+    for (const key of [fairQueue, fairTimeouts, fairAlive]) server.delete(key(NAME));
+    await pass(2_000);
+    expect(server.execute(["LLEN", fairQueue(NAME)])).toBe(5);
+    await hold.unlock();
+    await pass(1_000);
+    expect(calls.map(({ state }) => state)).toEqual(calls.map(() => "resolved"));
+  },
+);
+
+row(
   "a crowd that gives up at once leaves by few commands, and an unlock goes before most of them [§4 fair] [B37]",
   { kinds, client },
   async ({ lock, client: mine, server, pass, settle, a }) => {

@@ -3,13 +3,13 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 10_150,
+  contract: 9_950,
   delivery: 4_150,
   entries: 8_550,
   faults: 4_700,
   fleet: 3_850,
   interop: 3_650,
-  kinds: 5_800,
+  kinds: 5_750,
   lua: 4_100,
   simulation: 5_850,
   support: 4_400,
