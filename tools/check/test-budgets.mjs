@@ -3,7 +3,7 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 9_950,
+  contract: 10_600,
   delivery: 4_150,
   entries: 8_550,
   faults: 4_700,
@@ -13,7 +13,7 @@ const LINES = {
   lua: 4_100,
   simulation: 5_850,
   support: 4_400,
-  topology: 1_800,
+  topology: 1_830,
 };
 
 /** Seconds that a worker may spend on one file: 30 when it has a quiet machine to itself, many times that beside seven others. */
