@@ -6,7 +6,7 @@
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
 import { quietly } from "../base/work.js";
-import type { EvalArguments } from "../scripts/script.js";
+import { type EvalArguments, isReplyOf } from "../scripts/script.js";
 import type { AnyScriptCall, Reader } from "./call.js";
 import type { CommandRunner } from "./command-runner.js";
 import { type Connection, isCluster, lookForMasters, masterAddress, nodeAt, reset } from "./connection.js";
@@ -93,7 +93,11 @@ export class Replicas {
     // The command may have to wait for an earlier WAIT, and then for its own.
     const within = (call.within ?? runner.commandTimeout) + 2 * timeout;
     const command = { lockName, keys, send, blocks: true };
-    const answered = runner.send(command, (pair) => pair as Acknowledged, within);
+    const check = (pair: unknown) => {
+      if (isReplyOf(script, (pair as Acknowledged).reply)) return pair as Acknowledged;
+      throw new Error(`${script.name} gives no such reply`);
+    };
+    const answered = runner.send(command, check, within);
     this.#open(request, answered);
     const answer = await answered;
     const value = read(answer.reply);
