@@ -14,8 +14,8 @@ import {
 import type { Timed } from "../base/shared-timeout.js";
 import { type AnyScript, isReplyOf, type KeyValues } from "../scripts/script.js";
 import type { AnyScriptCall, PlainCommand } from "./call.js";
-import type { Connection } from "./connection.js";
-import { finalError, forbidsKey, isMissingScript, isReply, scrubbed } from "./failures.js";
+import { type Connection, isCluster } from "./connection.js";
+import { finalError, forbidsKey, isMissingScript, isReply, scrubbed, strayed } from "./failures.js";
 import { forbiddenKeys } from "./forbidden.js";
 import type { Sender } from "./sender.js";
 import type { ServerHealth } from "./server-health.js";
@@ -251,7 +251,8 @@ export abstract class Command implements AnyCommand {
     }
     this.#inFlight = false;
     if (isMissingScript(error)) return this.send(true);
-    const final = finalError(error, this.lockName, this.isVital);
+    const stray = isCluster(this.#host.connection) ? undefined : strayed(error, this.lockName);
+    const final = stray ?? finalError(error, this.lockName, this.isVital);
     if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(round, error, this.#keys);
     if (final) return this.#fail(final);
     this.#failures?.cancelPause?.();

@@ -2,7 +2,7 @@
 import { wallTime } from "../../base/platform.js";
 import type { HolderInfo, LockInfo, WaiterInfo } from "../../index.js";
 import { type Command, EXIT } from "./command.js";
-import { allLocks, waiterText } from "./locks.js";
+import { allLocks, tellOfPart, waiterText } from "./locks.js";
 
 /** An owner that holds `held` waits for `wanted`. */
 export interface Edge {
@@ -26,7 +26,8 @@ export const deadlocks: Command = {
     "was taken is told by clients with the option traceHolds.",
   ],
   words: { least: 0, most: 0 },
-  act: async ({ connect, terminal }) => {
+  act: async (task) => {
+    const { connect, terminal } = task;
     const circles = circlesOf(await allLocks(connect().client, undefined));
     const now = wallTime();
     terminal.json(circles);
@@ -38,6 +39,7 @@ export const deadlocks: Command = {
       }
     }
     if (circles.length === 0) terminal.say("There is none.");
+    await tellOfPart(task);
     return circles.length > 0 ? EXIT.found : EXIT.ok;
   },
 };
