@@ -94,7 +94,7 @@ const LOSSES: Record<LossReason, string> = {
   taken: "another holds it now",
   expired:
     "its lease ended, or its key is gone (forced from elsewhere, deleted, evicted, or a restart without data)",
-  unreachable: "Redis gave no answer until its lease ended",
+  unreachable: "Redis gave no answer, or only refusals, until its lease ended",
   closed: "the client was closed",
 };
 

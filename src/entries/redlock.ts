@@ -132,7 +132,9 @@ export class Redlock extends Emitter {
     });
     if (holds) return this.#lockOf(resources, { names, holds, over: false }, duration, own, execution);
     execution.failed();
-    throw execution.error(`${names.join(", ")} was still held by others after the ${waitOf(own)} ms of its settings`);
+    throw execution.error(
+      `${names.join(", ")} was still held by others after the ${waitOf(own)} ms of its settings`,
+    );
   }
 
   /**
@@ -209,8 +211,11 @@ export class Redlock extends Emitter {
     const held = heldBy(existing);
     checkDuration(duration);
     const execution = new Execution(this.#parts, existing.resources, own);
-    if (!held || held.over || existing.expiration < wallTime())
-      throw execution.error("the lock cannot be extended: it has expired or was given back");
+    if (!held || held.over || existing.expiration < wallTime()) {
+      const isOld = held && !held.over && existing.expiration === 0;
+      const why = isOld ? "use the Lock that its extend() resolved with" : "it has expired or was given back";
+      throw execution.error(`the lock cannot be extended: ${why}`);
+    }
     const { holds } = held;
     const mayPass = (error: LockError) => isPassing(error) && goesOn() && holds.every(({ isHeld }) => isHeld);
     await execution.run(mayPass, () => onAll(holds, (hold) => hold.extend(duration)));

@@ -12,10 +12,10 @@ import {
   type RedisUnavailableError,
 } from "../base/errors.js";
 import type { Timed } from "../base/shared-timeout.js";
-import type { KeyValues } from "../scripts/script.js";
+import { type AnyScript, isReplyOf, type KeyValues } from "../scripts/script.js";
 import type { AnyScriptCall, PlainCommand } from "./call.js";
-import type { Connection } from "./connection.js";
-import { finalError, forbidsKey, isMissingScript, isReply, scrubbed } from "./failures.js";
+import { type Connection, isCluster } from "./connection.js";
+import { finalError, forbidsKey, isMissingScript, isReply, scrubbed, strayed } from "./failures.js";
 import { forbiddenKeys } from "./forbidden.js";
 import type { Sender } from "./sender.js";
 import type { ServerHealth } from "./server-health.js";
@@ -24,6 +24,11 @@ import type { Servers } from "./servers.js";
 /** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 250;
+
+/** What is said of a reply that nobody can read, as if the server had said so. */
+function strange(): Error {
+  return Object.assign(new Error("the reply is none that this script gives"), { name: "ReplyError" });
+}
 
 /** The runner, as its commands see it. */
 export interface CommandHost {
@@ -154,8 +159,9 @@ export abstract class Command implements AnyCommand {
         "send" in call ? call.send() : this.#host.sender.send(call.script, call.keys, call.args, anew);
       const round = this.#round;
       const { tag } = this;
+      const script = "send" in call ? undefined : call.script;
       answer.then(
-        (reply) => this.#succeeded(round, health, tag, reply),
+        (reply) => this.#succeeded(round, health, tag, reply, script),
         (error: unknown) => this.#refused(round, error),
       );
     } catch (error) {
@@ -215,9 +221,17 @@ export abstract class Command implements AnyCommand {
     this.#health = health;
   }
 
-  #succeeded(round: number, health: ServerHealth, tag: string | undefined, reply: unknown): void {
+  #succeeded(
+    round: number,
+    health: ServerHealth,
+    tag: string | undefined,
+    reply: unknown,
+    script: AnyScript | undefined,
+  ): void {
     const now = instant(this.#host.clock);
     health.answered(now.mono);
+    // A proxy, or a server that is not Redis, may answer anything.
+    if (script && !isReplyOf(script, reply)) return this.#refused(round, strange());
     if (!this.#isOpen || round !== this.#round) {
       this.#host.backlog.abandoned.delete(this);
       return this.late(reply, tag);
@@ -226,9 +240,7 @@ export abstract class Command implements AnyCommand {
     try {
       this.answered(reply, now);
     } catch (error) {
-      // A proxy, or a server that is not Redis, may answer anything.
-      const strange = new Error("the reply is none that this script gives");
-      this.failed(isLockError(error) ? error : this.#host.unavailable(this.lockName, strange));
+      this.failed(isLockError(error) ? error : this.#host.unavailable(this.lockName, strange()));
     }
   }
 
@@ -239,7 +251,8 @@ export abstract class Command implements AnyCommand {
     }
     this.#inFlight = false;
     if (isMissingScript(error)) return this.send(true);
-    const final = finalError(error, this.lockName, this.isVital);
+    const stray = isCluster(this.#host.connection) ? undefined : strayed(error, this.lockName);
+    const final = stray ?? finalError(error, this.lockName, this.isVital);
     if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(round, error, this.#keys);
     if (final) return this.#fail(final);
     this.#failures?.cancelPause?.();

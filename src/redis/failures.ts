@@ -97,6 +97,16 @@ export function isMoved(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("MOVED ");
 }
 
+/** The error of a node of a cluster that is asked as if it were the only one, which no other try would mend. */
+export function strayed(error: unknown, lockName: string): LockError | undefined {
+  if (!isReply(error) || !/^(MOVED|ASK|CROSSSLOT)\b/.test(error.message)) return undefined;
+  const cause = scrubbed(error);
+  const what = `this is one node of a cluster, and no server alone: ${cause.message}`;
+  const cure =
+    "connect to all of it, by Cluster of ioredis, createCluster of redis, or --cluster; its nodes are no independent masters for a RedLock";
+  return new UnsupportedServerError(lockName, what, cause, cure);
+}
+
 /** A server before Redis 7 takes the `#!lua` line for a syntax error. */
 export function isShebangRefused(error: unknown): boolean {
   return isReply(error) && /Error compiling script.*near '#'/.test(error.message);

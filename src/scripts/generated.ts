@@ -216,6 +216,7 @@ const clientDescribeHeader = {
     holds: "text",
     waits: "text",
   },
+  reply: "number",
 } as const;
 /** What a client has and waits for, where the index is on another server. See lua/client/describe.lua. */
 export const clientDescribe: ScriptOf<typeof clientDescribeHeader> = /* @__PURE__ */ defineScript(
@@ -234,6 +235,7 @@ const clientEnlistHeader = {
   name: "client/enlist",
   keys: { index: "zset" },
   args: { id: "text", ttl: "ms" },
+  reply: "number",
 } as const;
 /** That there is this client. See lua/client/enlist.lua. */
 export const clientEnlist: ScriptOf<typeof clientEnlistHeader> = /* @__PURE__ */ defineScript(
@@ -259,6 +261,7 @@ const clientTellHeader = {
     holds: "text",
     waits: "text",
   },
+  reply: "number",
 } as const;
 /** What a client has and waits for, so that others can see whose that is; and that there is this client. See lua/client/tell.lua. */
 export const clientTell: ScriptOf<typeof clientTellHeader> = /* @__PURE__ */ defineScript(
@@ -280,6 +283,7 @@ const counterInspectHeader = {
   name: "counter/inspect",
   keys: { number: "string", leases: "zset" },
   args: {},
+  reply: "list",
   flags: "no-writes",
 } as const;
 /** What the keys of a semaphore, permits or a latch say. See lua/counter/inspect.lua. */
@@ -301,6 +305,7 @@ const counterStateHeader = {
   name: "counter/state",
   keys: { number: "string" },
   args: {},
+  reply: "number",
 } as const;
 /** The number of a semaphore or latch. See lua/counter/state.lua. */
 export const counterState: ScriptOf<typeof counterStateHeader> = /* @__PURE__ */ defineScript(
@@ -313,6 +318,7 @@ const counterTrySetHeader = {
   name: "counter/try-set",
   keys: { number: "string", channel: "channel", marker: "string" },
   args: { count: "int", message: "text", markerTtl: "ms", latest: "int", publish: "text" },
+  reply: "list",
 } as const;
 /** Sets the number of a semaphore or latch that has none, once. See lua/counter/try-set.lua. */
 export const counterTrySet: ScriptOf<typeof counterTrySetHeader> = /* @__PURE__ */ defineScript(
@@ -349,6 +355,7 @@ const fairEndHeader = {
     tombstones: "string...",
   },
   args: { tombstoneTtl: "ms", publish: "text", grace: "ms", owners: "text..." },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/fair/end.lua. */
@@ -435,6 +442,7 @@ const fairForceHeader = {
     marker: "string",
   },
   args: { tombstones: "text", tombstoneTtl: "ms", publish: "text", grace: "ms" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends the wire id of whoever holds the lock, and wakes the next waiter. See lua/fair/force.lua. */
@@ -479,6 +487,7 @@ const fairTakeHeader = {
     channel: "channel",
   },
   args: { owner: "text", lease: "ms", grace: "ms", aliveFor: "int", publish: "text", coWaiters: "text..." },
+  reply: "number or list",
 } as const;
 /** Takes a free lock for a fresh wire id if nobody is before it in the queue. See lua/fair/take.lua. */
 export const fairTake: ScriptOf<typeof fairTakeHeader> = /* @__PURE__ */ defineScript(
@@ -569,6 +578,7 @@ const fencedPassHeader = {
     counter: "string",
   },
   args: { owner: "text", successor: "text", lease: "ms", tombstoneTtl: "ms", publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012), with the next fencing token. See lua/fenced/pass.lua. */
@@ -602,6 +612,7 @@ const fencedTakeHeader = {
   name: "fenced/take",
   keys: { lock: "hash", tombstone: "string", counter: "string" },
   args: { owner: "text", lease: "ms" },
+  reply: "list",
 } as const;
 /** Takes a free lock for a fresh wire id and the next fencing token. See lua/fenced/take.lua. */
 export const fencedTake: ScriptOf<typeof fencedTakeHeader> = /* @__PURE__ */ defineScript(
@@ -644,6 +655,7 @@ const latchCountDownHeader = {
   name: "latch/count-down",
   keys: { count: "string", channel: "channel", marker: "string" },
   args: { markerTtl: "ms", latest: "int", publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Counts a latch down by one; at zero it is open, its key is deleted, and all who wait are told. See lua/latch/count-down.lua. */
@@ -673,6 +685,7 @@ const lockInspectHeader = {
   name: "lock/inspect",
   keys: { lock: "hash", queue: "list", counter: "string" },
   args: {},
+  reply: "list",
   flags: "no-writes",
 } as const;
 /** What a lock's keys say: of every kind, since only they know which it is. See lua/lock/inspect.lua. */
@@ -711,6 +724,7 @@ const lockStateHeader = {
   name: "lock/state",
   keys: { lock: "hash" },
   args: { owner: "text" },
+  reply: "list",
 } as const;
 /** What is known of a lock and of one owner in it. See lua/lock/state.lua. */
 export const lockState: ScriptOf<typeof lockStateHeader> = /* @__PURE__ */ defineScript(
@@ -727,6 +741,7 @@ const permitsAcquireHeader = {
   name: "permits/acquire",
   keys: { permits: "string", leases: "zset", channel: "channel", tombstone: "string" },
   args: { id: "text", lease: "ms", publish: "text" },
+  reply: "list",
 } as const;
 /** Takes one permit under a fresh id, for a lease. See lua/permits/acquire.lua. */
 export const permitsAcquire: ScriptOf<typeof permitsAcquireHeader> = /* @__PURE__ */ defineScript(
@@ -763,6 +778,7 @@ const permitsReleaseHeader = {
   name: "permits/release",
   keys: { permits: "string", leases: "zset", channel: "channel", tombstone: "string" },
   args: { id: "text", call: "text", tombstoneTtl: "ms", publish: "text" },
+  reply: "number",
   flags: "allow-oom",
 } as const;
 /** Ends a permit: given back, or given up by a call whose outcome is unknown, which must get nothing should it come later. See lua/permits/release.lua. */
@@ -793,6 +809,7 @@ const permitsRenewHeader = {
   name: "permits/renew",
   keys: { leases: "zset..." },
   args: { lease: "ms", ids: "text..." },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Renews many permits. See lua/permits/renew.lua. */
@@ -818,6 +835,7 @@ const permitsSetHeader = {
   name: "permits/set",
   keys: { permits: "string", leases: "zset", channel: "channel", marker: "string" },
   args: { count: "int", call: "int", markerTtl: "ms", publish: "text" },
+  reply: "number",
 } as const;
 /** Sets how many permits there are, the ones that are out included. See lua/permits/set.lua. */
 export const permitsSet: ScriptOf<typeof permitsSetHeader> = /* @__PURE__ */ defineScript(
@@ -844,6 +862,7 @@ const permitsStateHeader = {
   name: "permits/state",
   keys: { permits: "string", leases: "zset", channel: "channel" },
   args: { publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** How many permits are free, and how many are out. See lua/permits/state.lua. */
@@ -861,6 +880,7 @@ const permitsUpdateHeader = {
   name: "permits/update",
   keys: { permits: "string", leases: "zset", channel: "channel", marker: "string" },
   args: { id: "text", lease: "ms", call: "int", markerTtl: "ms", publish: "text" },
+  reply: "number",
   flags: "allow-oom",
 } as const;
 /** Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one permit, since Redisson wakes as many threads as the message says). See lua/permits/update.lua. */
@@ -893,6 +913,7 @@ const plainEndHeader = {
   name: "plain/end",
   keys: { lock: "hash", channel: "channel", tombstones: "string..." },
   args: { tombstoneTtl: "ms", publish: "text", owners: "text..." },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/plain/end.lua. */
@@ -919,6 +940,7 @@ const plainForceHeader = {
   name: "plain/force",
   keys: { lock: "hash", channel: "channel", marker: "string" },
   args: { tombstones: "text", tombstoneTtl: "ms", publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends the wire id of whoever holds the lock. See lua/plain/force.lua. */
@@ -948,6 +970,7 @@ const plainKeepHeader = {
   name: "plain/keep",
   keys: { locks: "hash..." },
   args: { lease: "ms", owners: "text...", counts: "text..." },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Keeps locks that their owners have: renews, extends, and notes counts. See lua/plain/keep.lua. */
@@ -972,6 +995,7 @@ const plainPassHeader = {
   name: "plain/pass",
   keys: { lock: "hash", channel: "channel", tombstone: "string", successorTombstone: "string" },
   args: { owner: "text", successor: "text", lease: "ms", tombstoneTtl: "ms", publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/plain/pass.lua. */
@@ -995,6 +1019,7 @@ const plainTakeHeader = {
   name: "plain/take",
   keys: { lock: "hash", tombstone: "string" },
   args: { owner: "text", lease: "ms" },
+  reply: "number or list",
 } as const;
 /** Takes a free lock for a fresh wire id. See lua/plain/take.lua. */
 export const plainTake: ScriptOf<typeof plainTakeHeader> = /* @__PURE__ */ defineScript(
@@ -1024,6 +1049,7 @@ const readForceHeader = {
   name: "read/force",
   keys: { lock: "hash", channel: "channel", marker: "string" },
   args: { tombstones: "text", tombstoneTtl: "ms", publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends the wire ids of all readers. See lua/read/force.lua. */
@@ -1069,6 +1095,7 @@ const readStateHeader = {
   name: "read/state",
   keys: { locks: "hash..." },
   args: { owner: "text" },
+  reply: "list",
 } as const;
 /** What is known of the read side and of one owner in it. See lua/read/state.lua. */
 export const readState: ScriptOf<typeof readStateHeader> = /* @__PURE__ */ defineScript(
@@ -1093,6 +1120,7 @@ const readTakeHeader = {
   name: "read/take",
   keys: { lock: "hash", tombstone: "string", hold: "string", writers: "zset" },
   args: { owner: "text", lease: "ms", yield: "int" },
+  reply: "number or list",
 } as const;
 /** Takes the read side for a fresh wire id, unless somebody writes or, where writers go first, a writer waits. See lua/read/take.lua. */
 export const readTake: ScriptOf<typeof readTakeHeader> = /* @__PURE__ */ defineScript(
@@ -1145,6 +1173,7 @@ const readWriteEndHeader = {
     tombstones: "string...",
   },
   args: { tombstoneTtl: "ms", publish: "text", nextWriter: "text", aliveFor: "int", owners: "text..." },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends wire ids for good, on both sides: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/read-write/end.lua. */
@@ -1198,6 +1227,7 @@ const readWriteKeepHeader = {
   name: "read-write/keep",
   keys: { locks: "hash..." },
   args: { lease: "ms", owners: "text...", reads: "text...", writes: "text..." },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Keeps what owners have of read-write locks, on both sides: renews, extends, and notes counts. See lua/read-write/keep.lua. */
@@ -1256,6 +1286,7 @@ const semaphoreAcquireHeader = {
   name: "semaphore/acquire",
   keys: { permits: "string", marker: "string" },
   args: { count: "int", markerTtl: "ms" },
+  reply: "list",
 } as const;
 /** Takes permits if that many are free. See lua/semaphore/acquire.lua. */
 export const semaphoreAcquire: ScriptOf<typeof semaphoreAcquireHeader> = /* @__PURE__ */ defineScript(
@@ -1281,6 +1312,7 @@ const semaphoreDrainHeader = {
   name: "semaphore/drain",
   keys: { permits: "string", marker: "string" },
   args: { markerTtl: "ms" },
+  reply: "number",
 } as const;
 /** Takes all free permits. See lua/semaphore/drain.lua. */
 export const semaphoreDrain: ScriptOf<typeof semaphoreDrainHeader> = /* @__PURE__ */ defineScript(
@@ -1305,6 +1337,7 @@ const semaphoreReleaseHeader = {
   name: "semaphore/release",
   keys: { permits: "string", channel: "channel", marker: "string" },
   args: { count: "int", message: "text", markerTtl: "ms", latest: "int", publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Adds permits, given back or new ones. See lua/semaphore/release.lua. */
@@ -1333,6 +1366,7 @@ const semaphoreUndoHeader = {
   name: "semaphore/undo",
   keys: { permits: "string", channel: "channel", marker: "string" },
   args: { markerTtl: "ms", publish: "text" },
+  reply: "number",
   flags: "allow-oom",
 } as const;
 /** Ends a call for permits whose outcome is unknown: gives back what it took, and refuses it should it come later. See lua/semaphore/undo.lua. */
@@ -1352,6 +1386,7 @@ const serverRefusedHeader = {
   name: "server/refused",
   keys: { probe: "string" },
   args: {},
+  reply: "list",
 } as const;
 /** Which commands of the scripts the user may not call: each is tried on a key that holds a text, so that what is meant for another type fails and changes nothing. See lua/server/refused.lua. */
 export const serverRefused: ScriptOf<typeof serverRefusedHeader> = /* @__PURE__ */ defineScript(
@@ -1382,6 +1417,7 @@ const writeDowngradeHeader = {
   name: "write/downgrade",
   keys: { lock: "hash", channel: "channel", sideTombstone: "string", hold: "string" },
   args: { owner: "text", field: "text", reads: "int", left: "ms", tombstoneTtl: "ms", publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends the write side of an owner that goes on as a reader. See lua/write/downgrade.lua. */
@@ -1405,6 +1441,7 @@ const writeForceHeader = {
   name: "write/force",
   keys: { lock: "hash", channel: "channel", marker: "string" },
   args: { tombstones: "text", tombstoneTtl: "ms", publish: "text" },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends the write side of whoever has it; the writer's own reads keep the lock. See lua/write/force.lua. */
@@ -1466,6 +1503,7 @@ const writePassHeader = {
     nextWriter: "text",
     aliveFor: "int",
   },
+  reply: "list",
   flags: "allow-oom",
 } as const;
 /** Ends a writer that does not read, and grants the write side in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/write/pass.lua. */
@@ -1499,6 +1537,7 @@ const writeStateHeader = {
   name: "write/state",
   keys: { lock: "hash" },
   args: { field: "text" },
+  reply: "list",
 } as const;
 /** What is known of the write side and of one owner in it. See lua/write/state.lua. */
 export const writeState: ScriptOf<typeof writeStateHeader> = /* @__PURE__ */ defineScript(
@@ -1517,6 +1556,7 @@ const writeTakeHeader = {
   name: "write/take",
   keys: { lock: "hash", tombstone: "string", sideTombstone: "string", writers: "zset" },
   args: { owner: "text", field: "text", lease: "ms", aliveFor: "int" },
+  reply: "number or list",
 } as const;
 /** Takes the write side of a free lock for a fresh wire id. See lua/write/take.lua. */
 export const writeTake: ScriptOf<typeof writeTakeHeader> = /* @__PURE__ */ defineScript(

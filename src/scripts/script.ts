@@ -13,11 +13,12 @@ export type ArgumentType = "text" | "int" | "ms";
 /** Any number of values: the last key, or all arguments that follow the others. */
 type Variadic<T extends string> = `${T}...`;
 
-/** The header of a Lua file: its keys and arguments in their order. */
+/** The header of a Lua file: its keys and arguments in their order, and the forms of its replies. */
 export interface Header {
   readonly name: string;
   readonly keys: Readonly<Record<string, KeyType | Variadic<KeyType>>>;
   readonly args: Readonly<Record<string, ArgumentType | Variadic<ArgumentType>>>;
+  readonly reply: "number" | "list" | "number or list";
   /** The flags of the `#!lua` line, which servers that know it (Redis 7, Valkey) get before the text. */
   readonly flags?: string;
 }
@@ -95,6 +96,13 @@ export function defineScript<const H extends Header>(header: H, text: string): S
   const legacy = new LuaText(text);
   const modern = header.flags ? new LuaText(`#!lua flags=${header.flags}\n${text}`) : legacy;
   return { ...header, modern, legacy, layout: layoutOf(header) };
+}
+
+/** Whether a reply has a form that the script's header names: a number may come as text. */
+export function isReplyOf({ reply: forms }: Header, reply: unknown): boolean {
+  if (Array.isArray(reply)) return forms !== "number";
+  if (forms === "list") return false;
+  return typeof reply === "string" ? /^-?\d+$/.test(reply) : Number.isInteger(reply);
 }
 
 function layoutOf({ keys, args }: Header): Layout {

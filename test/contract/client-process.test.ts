@@ -128,6 +128,28 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
   });
 });
 
+/** Given connections that give up at once; `away` is a port where no server is. */
+const GIVING_UP = {
+  ioredis: "const away = new Redis({ port: 1, retryStrategy: () => null });",
+  "node-redis": `const { createClient } = await import("redis"); const { fromNodeRedis } = await import(ENTRY);
+    const away = fromNodeRedis(createClient({ url: "redis://127.0.0.1:1", socket: { reconnectStrategy: false } }).on("error", () => {}));`,
+};
+
+describe.skipIf(!isBuilt)("a process whose connection gives up ends with what its call comes to", () => {
+  test.concurrent.each(
+    Object.entries(GIVING_UP).flatMap(([library, connect]) =>
+      ["lock.run(() => {})", "lock.lock()", "lock.isLocked()", "number.acquire()", "tried.ready()"].map(
+        (call) => [library, call, connect],
+      ),
+    ),
+  )("%s, %s [§1 unreferenced] [F9]", async (_, call, connect) => {
+    const { code, output } = await run(`redis.disconnect(); ${connect} away.on?.("error", () => {});
+      const tried = new LockClient(away, { commandTimeout: 1_500 });
+      { const lock = tried.getLock("gives up"); const number = tried.getSemaphore("gives up"); await ${call}; }`);
+    expect({ code, output }).toMatchObject({ code: 1, output: expect.stringContaining("UNAVAILABLE") });
+  });
+});
+
 describe.skipIf(!isBuilt)("a process goes on by itself", () => {
   test.each([
     ["while it holds, and renews", "await lock.lock();"],

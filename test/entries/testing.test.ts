@@ -57,7 +57,7 @@ describe("clients", () => {
   });
 });
 
-test("who forgets to let time pass is warned once, after two seconds of real time in which something waits for it [B289]", async () => {
+test("who forgets to let time pass is warned once, after two seconds of real time in which something waits for it [B283]", async () => {
   const { client, advance } = createTestClient();
   const warnings: string[] = [];
   const hear = ({ code = "" }: NodeJS.ErrnoException) => {

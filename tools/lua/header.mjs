@@ -3,7 +3,7 @@
 /** @typedef {(line: number, message: string) => never} Fail */
 /** @typedef {{ name: string, type: string, meaning: string, variadic: boolean, line: number }} Entry of KEYS or ARGV */
 /** @typedef {{ text: string, line: number }} Line */
-/** @typedef {{ prose: string[], keys: Entry[], args: Entry[], replies: string[], flags: string[], includes: Line[] }} Header */
+/** @typedef {{ prose: string[], keys: Entry[], args: Entry[], replies: string[], reply: string, flags: string[], includes: Line[] }} Header */
 
 const words = (text) => new Set(text.split(" "));
 
@@ -31,6 +31,7 @@ export function parseHeader(lines, fail) {
     keys: entriesOf("KEYS", KEY_TYPES),
     args: entriesOf("ARGV", ARG_TYPES),
     replies: sections.REPLY.map(({ text }) => text),
+    reply: replyOf(sections.REPLY, fail),
     flags: sections.FLAGS.flatMap((line) => parseFlags(line, fail)),
     includes: sections.INCLUDE,
   };
@@ -90,6 +91,17 @@ function parseEntry({ text, line }, types, fail) {
   const name = variadic ? word.slice(0, -3) : word;
   if (!types.includes(type)) fail(line, `'${name}': unknown type '${type}'; known: ${types.join(", ")}`);
   return { name, type, meaning: meaning.join(" "), variadic, line };
+}
+
+/** Whether the replies are numbers, lists, or both. @param {Line[]} replies @param {Fail} fail */
+function replyOf(replies, fail) {
+  const forms = replies.map(({ text, line }) => {
+    if (text.startsWith("{")) return "list";
+    return /^(-?\d+|n)\b/.test(text)
+      ? "number"
+      : fail(line, `'${text}' begins with no number, n or list in braces`);
+  });
+  return [...new Set(forms)].sort().reverse().join(" or ");
 }
 
 function parseFlags({ text, line }, fail) {

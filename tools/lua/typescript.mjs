@@ -25,13 +25,14 @@ export function generate(scripts, snippets) {
 
 /** @param {Script} script */
 function definition(script) {
-  const { name, keys, args, flags, body } = script;
+  const { name, keys, args, reply, flags, body } = script;
   const constant = constantName(name);
   return [
     `const ${constant}Header = {`,
     `  name: "${name}",`,
     ...entryList("keys", keys),
     ...entryList("args", args),
+    `  reply: "${reply}",`,
     ...(flags.length > 0 ? [`  flags: "${flags.join(",")}",`] : []),
     "} as const;",
     docstring(script),

@@ -2,7 +2,7 @@
 import { wallTime } from "../../base/platform.js";
 import { circlesOf } from "../inspector/shown.js";
 import { type Command, EXIT } from "./command.js";
-import { allLocks, waiterText } from "./locks.js";
+import { allLocks, tellOfPart, waiterText } from "./locks.js";
 
 export const deadlocks: Command = {
   name: "deadlocks",
@@ -14,7 +14,8 @@ export const deadlocks: Command = {
     "The exit code is 1 if there is one. Where each hold was taken is told by clients with the option traceHolds.",
   ],
   words: { least: 0, most: 0 },
-  act: async ({ connect, terminal }) => {
+  act: async (task) => {
+    const { connect, terminal } = task;
     const circles = circlesOf(await allLocks(connect().client, undefined));
     const now = wallTime();
     terminal.json(circles);
@@ -27,6 +28,7 @@ export const deadlocks: Command = {
     }
     if (circles.length === 0)
       terminal.say("There is none. What has begun in the last two seconds may not be told yet.");
+    await tellOfPart(task);
     return circles.length > 0 ? EXIT.found : EXIT.ok;
   },
 };

@@ -1,6 +1,8 @@
 /** What several commands ask of locks, and how they show it. */
 import type { ClientInfo, HolderInfo, LockClient, LockInfo, WaiterInfo } from "../../index.js";
 import { numbersOf } from "../inspector/shown.js";
+import type { Task } from "./command.js";
+import { Facts } from "./doctor/facts.js";
 import { spell, type Terminal } from "./terminal.js";
 
 /** All locks, semaphores and latches under a pattern, by name. */
@@ -8,6 +10,14 @@ export async function allLocks(client: LockClient, match: string | undefined): P
   const found: LockInfo[] = [];
   for await (const info of client.list({ match: match ?? "*", kinds: "all" })) found.push(info);
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Tells who has asked one node of a cluster that the others are not seen. */
+export async function tellOfPart({ connect, terminal }: Task): Promise<void> {
+  const { server } = connect();
+  if (server.isCluster) return;
+  const mode = await new Facts(server).info("cluster_enabled").catch(() => undefined);
+  if (mode === "1") terminal.tell("this is one node of a cluster, and only its part is shown: use --cluster");
 }
 
 /** A process as people know it; a process of Java has only an id. */

@@ -4,7 +4,7 @@ import { wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
 import { numbersOf } from "../inspector/shown.js";
 import { type Command, EXIT, type Task } from "./command.js";
-import { ago, allLocks, nameOf, placeOf } from "./locks.js";
+import { ago, allLocks, nameOf, placeOf, tellOfPart } from "./locks.js";
 import { EVERY, intervalOf, lookAgain } from "./look-again.js";
 import { spell, type Terminal } from "./terminal.js";
 
@@ -34,6 +34,7 @@ async function again(task: Task, once: () => Promise<void>): Promise<number> {
   const every = intervalOf(task);
   if (task.options.watch === true) return lookAgain(task, every, once);
   await once();
+  await tellOfPart(task);
   return EXIT.ok;
 }
 

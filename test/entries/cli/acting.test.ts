@@ -81,7 +81,7 @@ test("a lock that is lost stops its command, which --kill-after gives so much ti
 test.each<[string, string, (running: Running, name: string) => unknown, number]>([
   ["is lost", "--watchdog 4s", (_, name) => client.getLock(name).forceUnlock(), 76],
   ["is to end", "", (running) => running.kill("SIGTERM"), 143],
-])("when a lock %s, the work of a pipeline ends before it is over [B287]", async (_, options, end, code) => {
+])("when a lock %s, the work of a pipeline ends before it is over [B281]", async (_, options, end, code) => {
   const marker = join(folder, `ended with ${code}`);
   const name = `pipeline ${code}`;
   const work = `trap 'sleep 0.5; touch "${marker}"; exit' TERM; echo runs; ${FOREVER}`;

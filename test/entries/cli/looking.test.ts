@@ -71,7 +71,7 @@ test.each<[string[], RegExp]>([
   [["completions", "csh"], /^holdfast: there are completions for bash, zsh, fish$/],
   [["completions", "constructor"], /^holdfast: there are completions for bash, zsh, fish$/],
 ])(
-  "the wrong command line %j is told in one line without secrets [B288] [B91] [B145] [B161] [B163] [B210] [B254]",
+  "the wrong command line %j is told in one line without secrets [B282] [B91] [B145] [B161] [B163] [B210] [B254]",
   async (args, text) => {
     const { code, out, err } = await site.main(...args);
     expect({ code, out }).toEqual({ code: 64, out: "" });
@@ -224,7 +224,7 @@ test("who reads what it writes may leave: it ends without a word, as by SIGPIPE 
   expect(await running.ended).toMatchObject({ code: 141, err: "" });
 });
 
-test("what looks again and again goes on when Redis answers again; without a first answer it ends with 69 and one line [B166] [B288]", async () => {
+test("what looks again and again goes on when Redis answers again; without a first answer it ends with 69 and one line [B166] [B282]", async () => {
   await using server = await startRedis();
   const commands = ["watch away", "ls --watch", "waiters --watch"].map((line) => line.split(" "));
   const looking = commands.map((words) => site.begin(...words, "--every", "100ms", "--url", server.url));

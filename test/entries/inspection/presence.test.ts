@@ -113,7 +113,7 @@ test.each([
   },
 );
 
-test("what lasts for a second is told within the next one, at most once a second, whatever was told before [B286]", async () => {
+test("what lasts for a second is told within the next one, at most once a second, whatever was told before [B280]", async () => {
   const { client, rivals, server, pass, party } = present({ watchdogTimeout: 60_000 });
   const looking = party({ presence: false }).client;
   const first = await client.getLock("a").lock();

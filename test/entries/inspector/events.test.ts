@@ -128,7 +128,7 @@ test("each entry is told once, also to pages that connect later, or after the la
 });
 
 test.each(BOTH)(
-  "a hold of %s that ends while nobody looks on is told as over to the next page, which knows when it was last seen [B214] [B292]",
+  "a hold of %s that ends while nobody looks on is told as over to the next page, which knows when it was last seen [B214] [B286]",
   async (who) => {
     const { client, other, inspect, hold } = open();
     const by = who === "this process" ? client : other;
@@ -203,7 +203,7 @@ test("weeks between two looks, or none after the first, are as long as Node's ti
   expect(warnings).toEqual([]);
 });
 
-test("Redis that is away is trouble, also to who begins to look on, and then well again, with no pause between looks that had no answer [B151] [B293]", async () => {
+test("Redis that is away is trouble, also to who begins to look on, and then well again, with no pause between looks that had no answer [B151] [B287]", async () => {
   const server = await forFile(startRedis());
   const client = new LockClient(server.connect({ maxRetriesPerRequest: 0 }), { commandTimeout: 1_000 });
   onTestFinished(() => client.close({ timeout: 0 }));

@@ -176,7 +176,7 @@ function inBrowser(): void {
     await page.waitForSelector(".row:visible >> text=page:7", { state: "detached" });
   });
 
-  test("numbers are shown, names are in their natural order, long ones lose their middle, and what is free has no Unlock [B291]", async () => {
+  test("numbers are shown, names are in their natural order, long ones lose their middle, and what is free has no Unlock [B285]", async () => {
     const long = `tenant:${"x".repeat(200)}:invoices`;
     await other.getSemaphore("n:places").trySetPermits(3);
     const taken = await Promise.all(["n:10", "n:2", long].map((name) => other.getLock(name).lock()));
@@ -213,7 +213,7 @@ function inBrowser(): void {
     expect(await overflow(page)).toBe(0);
   });
 
-  test("the timeline is blank from when a hold was last seen, if it ended while nobody looked on [B292]", async () => {
+  test("the timeline is blank from when a hold was last seen, if it ended while nobody looked on [B286]", async () => {
     const first = await open({}, "timeline");
     const hold = await other.getLock("unwatched").lock();
     await first.waitForSelector("#log >> text=unwatched");
@@ -240,7 +240,7 @@ function inBrowser(): void {
     expect(now - end).toBeGreaterThan(15);
   });
 
-  test("a dead-lock is told and stands first, with where its holds were taken [B291]", async () => {
+  test("a dead-lock is told and stands first, with where its holds were taken [B285]", async () => {
     await using one = new LockClient(server.connect(), { ...UNHURRIED, traceHolds: true });
     await using two = new LockClient(server.connect(), UNHURRIED);
     const giveUp = new AbortController();

@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import { type Redis, ReplyError } from "ioredis";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { isLockError, type Lock, LockClient } from "../../../src/index.js";
 import { forFile, startRedis } from "../../support/index.js";
 import { SINGLE } from "../../support/place/kinds.js";
@@ -76,19 +76,33 @@ const CALLS: readonly ((client: LockClient, name: string) => Promise<unknown>)[]
   (client, name) => client.inspect(name),
 ];
 
-/** A connection whose scripts get these answers, one after the other. */
-function answering(replies: readonly unknown[]): Redis {
-  const redis = server.connect();
+/**
+ * A connection to make others from whose scripts get these answers, one after the other. With
+ * `again` false the server's own come after them.
+ */
+function answering(replies: readonly unknown[], again = true): Redis {
+  const redis = server.connect({ lazyConnect: true });
+  const duplicate = redis.duplicate.bind(redis);
   let next = 0;
-  const answer = async (): Promise<unknown> => {
-    const given = replies[next++ % replies.length];
-    if (given instanceof Error) throw given;
-    return given;
+  redis.duplicate = (...options) => {
+    const own = duplicate(...options);
+    for (const command of ["evalsha", "eval"] as const) {
+      const send = own[command].bind(own) as (...args: unknown[]) => Promise<unknown>;
+      const answer = async (...args: unknown[]) => {
+        const isOver = !again && next >= replies.length;
+        const given = isOver ? GENUINE : replies[next++ % replies.length];
+        if (given instanceof Error) throw given;
+        return given === GENUINE ? send(...args) : given;
+      };
+      own[command] = answer as never;
+    }
+    return own;
   };
-  redis.evalsha = answer as never;
-  redis.eval = answer as never;
   return redis;
 }
+
+/** Stands for what the server answers. */
+const GENUINE = Symbol("the server's own");
 
 test(`${RUNS} answers end no call otherwise than by a value or a LockError [B11]`, {
   timeout: 600_000,
@@ -115,3 +129,22 @@ test(`${RUNS} answers end no call otherwise than by a value or a LockError [B11]
   expect([...new Set(strange)].slice(0, 5), AGAIN).toEqual([]);
   expect(settled).toBeGreaterThanOrEqual(RUNS);
 });
+
+test.each(["QUEUED", "", null, true, 0.5, "1 0"])(
+  "a reply of %j, which no script gives, is UNAVAILABLE and no answer, and what must arrive is sent again [B277]",
+  async (given) => {
+    const client = new LockClient(answering([given]), { commandTimeout: 500 });
+    onTestFinished(() => client.close({ timeout: 0 }));
+    const outcomes = await Promise.allSettled([
+      client.getCountDownLatch("strange").await(500),
+      ...CALLS.map((ask) => ask(client, "strange")),
+    ]);
+    const message = "the reply is none that this script gives";
+    for (const outcome of outcomes)
+      expect(outcome).toMatchObject({ reason: { code: "UNAVAILABLE", cause: { message } } });
+    await using other = new LockClient(answering([GENUINE, given, given], false), { commandTimeout: 500 });
+    const lock = other.getLock(`kept ${given}`);
+    await (await lock.lock()).unlock();
+    expect(await lock.isLocked()).toBe(false);
+  },
+);

@@ -7,6 +7,7 @@ const counterAdd = defineScript(
     name: "counter/add",
     keys: { counter: "hash", channel: "channel" },
     args: { owner: "text", amount: "int", lease: "ms" },
+    reply: "list",
   },
   "return 1",
 );
@@ -16,6 +17,7 @@ const counterRenewMany = defineScript(
     name: "counter/renew-many",
     keys: { counters: "hash..." },
     args: { limit: "int", owners: "text...", leases: "ms..." },
+    reply: "list",
   },
   "return 1",
 );

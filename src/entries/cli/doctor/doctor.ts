@@ -39,7 +39,7 @@ export const doctor: Command = {
           () => false,
         );
         if (!(await within(SOON, answers))) throw error;
-        return isLockError(error, "UNSUPPORTED");
+        return isLockError(error, "UNSUPPORTED") && !/^MOVED/.test(String((error.cause as Error)?.message));
       });
     const ping = timeOfPing(server).catch(() => 0);
     const longest = LONGEST + ANSWERS * ((await within(LONGEST, ping)) ?? 0);
