@@ -37,5 +37,6 @@ export { CountDownLatch } from "./semaphores/count-down-latch.js";
 export {
   PermitExpirableSemaphore,
   type PermitOptions,
+  type PermitRunOptions,
 } from "./semaphores/permit-expirable-semaphore.js";
 export { Semaphore, type SemaphoreRunOptions, type SignalOptions } from "./semaphores/semaphore.js";

@@ -1,6 +1,6 @@
 /** One permit that was taken without a lease: when it is renewed, and when it is lost. */
 import { elapsed, elapsedSince, type Instant, instant, onMono } from "../base/clock.js";
-import type { LossReason } from "../base/errors.js";
+import { LockLostError, type LossReason } from "../base/errors.js";
 import { renewalInterval, retryInterval, untilDeadline } from "../base/lease.js";
 import type { Item } from "../base/list.js";
 import type { Env } from "../env.js";
@@ -47,7 +47,7 @@ export class KeptPermit implements TimerEntry, Live {
   list: object | undefined;
   readonly number: SharedNumber;
   readonly id: string;
-  isLost = false;
+  lost: LockLostError | undefined;
   readonly #options: KeptPermitOptions;
   readonly #env: Env;
   readonly #since: Instant;
@@ -123,7 +123,7 @@ export class KeptPermit implements TimerEntry, Live {
     if (!isSet) this.#gone();
     else if (!this.#over) this.#options.permits.drop(this);
     // A permit that was lost while there was no answer is on its way back.
-    return isSet && !this.isLost;
+    return isSet && !this.lost;
   }
 
   due(now: number): readonly Renewal<KeptPermit>[] {
@@ -171,7 +171,8 @@ export class KeptPermit implements TimerEntry, Live {
   /** Ends the permit as lost after `held` milliseconds, and gives it back if the server still has it. */
   lose(reason: LossReason, held: number = this.held): void {
     if (this.#over) return;
-    this.isLost = true;
+    const since = this.#since.wall + held;
+    this.lost = new LockLostError(this.number.lockName, reason, since);
     this.#options.permits.drop(this, reason);
     this.number.emit("lost", { reason, held, permitId: this.id });
     this.#env.settle(this.#options.giveBack());

@@ -1,7 +1,14 @@
 /** The semaphore whose permits have an id and a lease each: permits of a process that died come back by themselves. */
-import { checkInteger, checkLease, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import {
+  checkFunction,
+  checkInteger,
+  checkLease,
+  checkOptions,
+  checkSignal,
+  checkWait,
+} from "../base/arguments.js";
 import { elapsedSince, instant } from "../base/clock.js";
-import { LockNotOwnerError } from "../base/errors.js";
+import { LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
 import { callTombstone, permitLeases } from "../base/names.js";
 import { noop } from "../base/work.js";
 import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
@@ -17,6 +24,12 @@ import type { SignalOptions } from "./semaphore.js";
 export interface PermitOptions extends SignalOptions {
   /** Milliseconds, a whole number; if absent the watchdog keeps the permit until it is given back. */
   lease?: number | undefined;
+}
+
+/** Options of {@link PermitExpirableSemaphore.run}. */
+export interface PermitRunOptions extends PermitOptions {
+  /** Milliseconds; without limit if absent. */
+  wait?: number | undefined;
 }
 
 function isOne(reply: unknown): boolean {
@@ -36,8 +49,7 @@ interface Permits {
  * @example
  * const seats = client.getPermitExpirableSemaphore("seats");
  * await seats.trySetPermits(4);
- * const id = await seats.tryAcquire(1_000, 60_000);
- * if (id !== null) await seats.release(id);
+ * await seats.run(() => sell("42"), { wait: 1_000 });
  */
 export class PermitExpirableSemaphore {
   /** The name as it was asked for: without the prefix. */
@@ -80,6 +92,35 @@ export class PermitExpirableSemaphore {
   async tryAcquire(wait?: number, lease?: number, options?: SignalOptions): Promise<string | null> {
     const { signal } = checkOptions(options, ["signal"], "tryAcquire");
     return (await this.#take(checkWait(wait) ?? 0, lease, signal)) ?? null;
+  }
+
+  /**
+   * Takes a permit, runs fn with its id and gives it back, which fn does not do. It waits without limit unless `wait` is given.
+   * What fn throws always wins. If only the release gets no answer, it goes on in the background, and `error` is emitted.
+   * @throws as {@link acquire}; WAIT_TIMEOUT if there was none within `wait`; LOCK_LOST if the permit ended before fn
+   */
+  async run<T>(fn: (id: string) => T | Promise<T>, options?: PermitRunOptions): Promise<T> {
+    checkFunction(fn, "fn");
+    const { wait, lease, signal } = checkOptions(options, ["wait", "lease", "signal"], "run");
+    const number = this.#number;
+    const { clock } = number.env;
+    const begun = clock.mono();
+    const id = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
+    if (id === undefined) throw this.#noneFree(clock.mono() - begun);
+    const kept = this.#kept.get(number, id);
+    let result: T;
+    let wasOut = true;
+    try {
+      result = await fn(id);
+    } finally {
+      wasOut = await this.tryRelease(id).catch((cause: unknown) => {
+        number.emit("error", { permitId: id, cause });
+        return true;
+      });
+    }
+    const { reason = "expired", since = clock.wall() } = kept?.lost ?? {};
+    if (kept?.lost || !wasOut) throw new LockLostError(this.name, reason, since, { value: result });
+    return result;
   }
 
   /**
@@ -203,6 +244,12 @@ export class PermitExpirableSemaphore {
       number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
     });
     return permit?.id;
+  }
+
+  #noneFree(waited: number): LockTimeoutError {
+    const what = `semaphore "${this.name}" had no free permit`;
+    const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
+    return new LockTimeoutError(this.name, waited, { what, cure });
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */

@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { deferred, failure, NAME, watch } from "../../support/place/index.js";
 import { PLAIN, SHORT } from "./operations.js";
-import { ID, NEVER, type Numbers, test, UNKNOWN } from "./place.js";
+import { ID, LEASES, NEVER, type Numbers, test, UNKNOWN } from "./place.js";
 
 const mine = new Error("mine");
 const CLOSED = { code: "CLIENT_CLOSED", lockName: NAME };
@@ -52,6 +52,34 @@ test("fn's error wins, and the permits are back, also if their release is not an
   ]);
   await a.letGo();
   expect(await counts()).toEqual(["2", 0]);
+});
+
+test("a run of a permit with a lease gives it back, fn's error wins, and a permit that was lost is told [§5 semaphore]", async (place) => {
+  const { a, permits, counts, pass, server } = place;
+  await permits().trySetPermits(1);
+  expect(await permits().run(async (id) => [id, (await counts())[1]])).toEqual([ID, 1]);
+  expect(await failure(permits().run(() => Promise.reject(mine)))).toBe(mine);
+  expect(await counts()).toEqual(["1", 0]);
+  const late = watch(permits().run(() => permits().run(() => expect.unreachable(), { wait: 500 })));
+  await pass(500);
+  expect(late.error).toMatchObject({ code: "WAIT_TIMEOUT", waited: 500 });
+  const wiped = async () => server.delete(LEASES);
+  await permits().addPermits(1);
+  // Its lease ends, its key is deleted, and the client is closed.
+  const lost = [
+    { options: { lease: 1_000 }, end: () => pass(2_000), reason: "expired" },
+    { options: {}, end: () => wiped().then(() => pass(9_000)), reason: "expired" },
+    { options: {}, end: () => a.client.close({ timeout: 0 }), reason: "closed" },
+  ];
+  for (const { options, end, reason } of lost) {
+    const inside = deferred<string>();
+    const run = watch(permits().run(() => inside.promise, options));
+    await place.settle();
+    await end();
+    inside.resolve("done");
+    await place.settle();
+    expect(run.error).toMatchObject({ code: "LOCK_LOST", reason, result: "done" });
+  }
 });
 
 test("a run without permits within its wait rejects WAIT_TIMEOUT, and a signal ends nothing but its wait [§5 semaphore]", async (place) => {
