@@ -166,6 +166,10 @@ export class MajorityCall extends GroupCall<Masters> {
     if (this.wait === 0 && inFavour >= quorum) {
       return this.end(new LockLostError(this.lockName, "expired", clock.wall()));
     }
+    if (this.wait > 0 && this.wanted.areHeldBy(this.owner)) {
+      this.unanswered = false;
+      return this.#sleep(Math.max(pause, this.wanted.answerTime(this.asked.lease)));
+    }
     // When a majority will be free, if nobody gives it back before.
     const frees = seats.map(freeIn).sort((a, b) => a - b);
     const isQueued = order.some(({ kind }) => kind.traits.serverQueued);
@@ -183,9 +187,20 @@ export class MajorityCall extends GroupCall<Masters> {
     if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(granted, errors));
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
     for (const { wanted } of silent) {
-      this.stopLater(wanted.env.runner.servers.healthOf(wanted.key).onAnswer(() => this.site?.hint()));
+      this.stopLater(
+        wanted.env.runner.servers
+          .healthOf(wanted.key)
+          .onAnswer(() => (this.place ? this.site?.hint() : this.step())),
+      );
     }
-    env.sites.of(this).refused(this, env.settings.pollCap);
+    this.#sleep(env.settings.pollCap);
+  }
+
+  /** Sleeps until its next round, in line; but aside if its owner has a majority, for which those in line wait. */
+  #sleep(ms: number): void {
+    if (!this.wanted.areHeldBy(this.owner)) return this.env.sites.of(this).refused(this, ms);
+    this.standAside();
+    if (this.state !== "over") this.stopLater(this.env.clock.after(ms, () => this.step()));
   }
 }
 
