@@ -285,3 +285,25 @@ redRow(
   },
   { pollCap: 3_600_000 },
 );
+
+redRow(
+  "a nested call that has lost a round does not stand behind those who wait for its owner [§4 red] [B288]",
+  async ({ a, red, occupy, vacate, pass, settle }) => {
+    occupy(2);
+    const outer = await red.lock();
+    const stranger = watch(red.lock());
+    await settle();
+    // One master refuses it, and one is late: that is no majority.
+    a.at(1).keep("requests");
+    const nested = watch(red.lock({ owner: outer }));
+    await pass(1_000);
+    expect(nested.state).toBe("pending");
+    await a.letGo();
+    await pass(ANSWER);
+    expect(nested.value?.isHeld).toBe(true);
+    for (const hold of [nested.value, outer]) await hold?.unlock();
+    vacate(2);
+    await pass(ANSWER);
+    await stranger.value?.unlock();
+  },
+);
