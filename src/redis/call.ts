@@ -26,6 +26,8 @@ export interface PlainCommand {
   readonly lockName: string;
   /** The keys of the script that the command stands for. */
   readonly keys?: KeyValues;
+  /** The script that it runs; its reply has to be one of that. */
+  readonly script?: AnyScript;
   /** Sends it once. */
   readonly send: () => Promise<unknown>;
   /** The answer may take long, as that of WAIT: the server counts as away only when the command is given up. */

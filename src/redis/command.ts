@@ -159,7 +159,7 @@ export abstract class Command implements AnyCommand {
         "send" in call ? call.send() : this.#host.sender.send(call.script, call.keys, call.args, anew);
       const round = this.#round;
       const { tag } = this;
-      const script = "send" in call ? undefined : call.script;
+      const { script } = call;
       answer.then(
         (reply) => this.#succeeded(round, health, tag, reply, script),
         (error: unknown) => this.#refused(round, error),

@@ -5,7 +5,7 @@
  */
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
-import { type EvalArguments, isReplyOf } from "../scripts/script.js";
+import type { EvalArguments } from "../scripts/script.js";
 import type { AnyScriptCall, PlainCommand } from "./call.js";
 import type { CommandRunner } from "./command-runner.js";
 import { type Connection, isCluster, lookForMasters, masterAddress, nodeAt, reset } from "./connection.js";
@@ -72,14 +72,13 @@ export class Replicas {
     const send = async () => {
       const prepared = this.#sender.prepare(script, keys, args);
       const { reply, acknowledged } = await this.#enqueue(key, prepared, isWanted);
-      if (!isReplyOf(script, reply)) throw new Error(`${script.name} gives no such reply`);
       const { required } = this.#options;
       // One that comes late is undone as any other late grant.
       if (acknowledged < required && isWanted() && isGrant(reply))
         throw new ReplicationError(lockName, acknowledged, required);
       return reply;
     };
-    return { lockName, keys, send, blocks: true };
+    return { lockName, keys, script, send, blocks: true };
   }
 
   #enqueue(key: string, script: EvalArguments, isWanted: () => boolean): Promise<Acknowledged> {

@@ -10,6 +10,7 @@
 
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
+import { LockTimeoutError } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { callTombstone } from "../base/names.js";
 import type { Traits } from "../base/traits.js";
@@ -192,6 +193,13 @@ export class SharedNumber implements Wanted {
 
   #call<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Call<K, A> {
     return { lockName: this.lockName, ...step };
+  }
+
+  /** The error of a run whose wait is over; `had`: what the semaphore had. */
+  tooFew(had: string, waited: number): LockTimeoutError {
+    const what = `semaphore "${this.lockName}" had ${had}`;
+    const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
+    return new LockTimeoutError(this.lockName, waited, { what, cure });
   }
 
   /** Sends a step that reads, or that is as good as once when it is sent again. */

@@ -8,7 +8,7 @@ import {
   checkWait,
 } from "../base/arguments.js";
 import { elapsedSince, instant } from "../base/clock.js";
-import { LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
+import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone, permitLeases } from "../base/names.js";
 import { noop } from "../base/work.js";
 import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
@@ -106,7 +106,7 @@ export class PermitExpirableSemaphore {
     const { clock } = number.env;
     const begun = clock.mono();
     const id = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
-    if (id === undefined) throw this.#noneFree(clock.mono() - begun);
+    if (id === undefined) throw number.tooFew("no free permit", clock.mono() - begun);
     const kept = this.#kept.get(number, id);
     let result: T;
     let wasOut = true;
@@ -244,12 +244,6 @@ export class PermitExpirableSemaphore {
       number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
     });
     return permit?.id;
-  }
-
-  #noneFree(waited: number): LockTimeoutError {
-    const what = `semaphore "${this.name}" had no free permit`;
-    const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
-    return new LockTimeoutError(this.name, waited, { what, cure });
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */

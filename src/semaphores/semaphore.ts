@@ -1,6 +1,6 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
-import { LockLostError, LockTimeoutError } from "../base/errors.js";
+import { LockLostError } from "../base/errors.js";
 import type { LiveSet } from "../base/live-set.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
 import type { Live } from "./kept-permit.js";
@@ -119,7 +119,7 @@ export class Semaphore {
     await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
       running = new RunningPermits(this.#number, count, this.#live);
     });
-    if (!running) throw this.#tooFew(clock.mono() - begun);
+    if (!running) throw this.#number.tooFew("too few free permits", clock.mono() - begun);
     let result: T;
     try {
       result = await fn();
@@ -129,12 +129,6 @@ export class Semaphore {
     const { lost } = running;
     if (lost) throw new LockLostError(this.name, lost.reason, lost.since, { value: result });
     return result;
-  }
-
-  #tooFew(waited: number): LockTimeoutError {
-    const what = `semaphore "${this.name}" had too few free permits`;
-    const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
-    return new LockTimeoutError(this.name, waited, { what, cure });
   }
 
   async #take(
