@@ -1,24 +1,17 @@
--- What a client has and waits for, where the index is on another server.
+-- What a client has and waits for, where the index of clients is on another server.
 --
 -- KEYS
---   client  hash  what the client tells, by the names of the arguments
+--   client     hash  what the client tells, by name
 -- ARGV
---   ttl     ms    for which it is believed
---   label   text  what people call the process
---   host    text
---   pid     text
---   since   text  epoch ms by the client's clock
---   told    text  likewise: when it tells that
---   holds   text  JSON: [key, kind, owner id, epoch ms, owner], of each
---   waits   text  of the same form
+--   ttl        ms    for which it is believed
+--   fields...  text  the names; and what they stand for:
+--   values...  text
 -- REPLY
 --   1
--- INCLUDE shared/tell_presence
+-- INCLUDE shared/tell
 
 local client = KEYS[1]
 local ttl = ARGV[1]
-local label, host, pid, since = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local told, holds, waits = ARGV[6], ARGV[7], ARGV[8]
 
-tell(client, ttl, label, host, pid, since, told, holds, waits)
+describe(client, ttl, unpack(ARGV, 2))
 return 1

@@ -1,17 +1,16 @@
 -- That there is this client.
 --
 -- KEYS
---   index   zset  client id -> ms of the server's clock until which it counts as there
+--   index  zset  client id -> ms of the server's clock until which it counts as there
 -- ARGV
---   id      text  of the client
---   ttl     ms    for which it is believed
+--   id     text  of the client
+--   ttl    ms    for which it is believed
 -- REPLY
 --   1
--- INCLUDE shared/clock
--- INCLUDE shared/tell_presence
+-- INCLUDE shared/tell
 
 local index = KEYS[1]
 local id, ttl = ARGV[1], ARGV[2]
 
-enlist(index, server_time(), ttl, id)
+enlist(index, id, ttl)
 return 1

@@ -14,9 +14,9 @@
 --   {1, time}   set, now or by an earlier run
 --   {0, time}   there is one already
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
--- INCLUDE shared/announce
 -- INCLUDE shared/check_deadline
 -- INCLUDE shared/counts
+-- INCLUDE shared/hear
 -- INCLUDE shared/write_marker
 
 local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
@@ -36,5 +36,5 @@ if redis.call('EXISTS', number) == 1 then
 end
 redis.call('SET', number, count)
 write_marker(marker, '1', markerTtl)
-announce(publish, channel, message)
+hear(publish, channel, message)
 return answer(1)

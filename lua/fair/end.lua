@@ -21,7 +21,6 @@
 -- INCLUDE shared/clock
 -- INCLUDE shared/queue
 -- INCLUDE shared/remove_field
--- INCLUDE shared/why_not_held
 
 local lock, queue, timeouts, alive, channel, tombstones =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
@@ -93,7 +92,7 @@ for i = 6, #tombstones do
   if remove_field(lock, owner) then
     changed = true
   else
-    found = why_not_held(lock)
+    found = -redis.call('EXISTS', lock)
     -- A wire id with a tombstone has no ticket, so the queue is not searched again.
     if redis.call('EXISTS', tombstones[i]) == 0 then
       gone[#gone + 1] = owner

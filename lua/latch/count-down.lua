@@ -13,9 +13,9 @@
 --   {1, time}   done, now or by an earlier run
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
 -- FLAGS allow-oom
--- INCLUDE shared/announce
 -- INCLUDE shared/check_deadline
 -- INCLUDE shared/counts
+-- INCLUDE shared/hear
 -- INCLUDE shared/write_marker
 
 local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
@@ -34,7 +34,7 @@ if left > 1 then
 else
   redis.call('DEL', count)
   if left == 1 then
-    announce(publish, channel, '0')
+    hear(publish, channel, '0')
   end
 end
 return answer(1)

@@ -5,24 +5,17 @@
 --   queue    list    waiters of a fair lock in their order
 --   counter  string  the last fencing token
 -- REPLY
---   {pttl, fenced, mode, {waiter, ...}, {field, count, ms, ...}}  fenced: 1 or 0; mode: "" for none; ms: of a read hold
---   {}                                                            free; or a number, of a semaphore or a latch
+--   {pttl, fenced, mode, {waiter, ...}, {field, count, ms, ...}}  -2 and no field: free
+--                                                                 fenced: 1 or 0; mode: "" for none; ms: of a read hold
 -- FLAGS no-writes
 -- INCLUDE shared/foreign
--- INCLUDE shared/is_integer
 -- INCLUDE shared/readers
 
 local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
 
-if redis.call('TYPE', lock).ok == 'string' and is_integer(redis.call('GETRANGE', lock, 0, 20)) then
-  return {}
-end
 -- Checked first, so that a large hash of another program is not read.
 refuse_foreign(lock)
 local fields = redis.call('HGETALL', lock)
-if #fields == 0 then
-  return {}
-end
 local mode = redis.call('HGET', lock, 'mode')
 local holders, vain = {}, 0
 for i = 1, #fields, 2 do

@@ -16,7 +16,6 @@
 -- INCLUDE shared/bury
 -- INCLUDE shared/hear
 -- INCLUDE shared/remove_field
--- INCLUDE shared/why_not_held
 
 local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
@@ -27,7 +26,7 @@ for i = 3, #tombstones do
   if remove_field(lock, ARGV[i]) then
     removed = true
   else
-    found = why_not_held(lock)
+    found = -redis.call('EXISTS', lock)
   end
   replies[i - 1] = bury(tombstones[i], found, tombstoneTtl)
 end

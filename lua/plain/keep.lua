@@ -12,7 +12,6 @@
 --   {found, ...}     for each lock 1 if its owner has it, 0 if nobody has, -1 if another has
 -- FLAGS allow-oom
 -- INCLUDE shared/raise_ttl
--- INCLUDE shared/why_not_held
 
 local locks = KEYS
 local lease = ARGV[1]
@@ -27,7 +26,7 @@ for i, lock in ipairs(locks) do
     end
     replies[i] = 1
   else
-    replies[i] = why_not_held(lock)
+    replies[i] = -redis.call('EXISTS', lock)
   end
 end
 return replies

@@ -20,13 +20,12 @@
 -- INCLUDE shared/create
 -- INCLUDE shared/hear
 -- INCLUDE shared/remove_field
--- INCLUDE shared/why_not_held
 
 local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if not remove_field(lock, owner) then
-  local found = bury(tombstone, why_not_held(lock), tombstoneTtl)
+  local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
   return {0, found, redis.pcall('HEXISTS', lock, successor) == 1 and 1 or 0}
 end
 bury(tombstone, 1, tombstoneTtl)

@@ -25,10 +25,7 @@ local before = forced_before(marker)
 if before then
   return before
 end
--- The counts are not trusted: one run deletes so many holds at most, in addition to the first of each reader. What is left
--- of them lapses.
-local MOST_DELETED = 10000
-local owners, vain, deleted = {}, 0, 0
+local owners, vain = {}, 0
 if redis.call('HGET', lock, 'mode') == 'read' then
   local fields = redis.call('HGETALL', lock)
   for i = 1, #fields, 2 do
@@ -37,13 +34,8 @@ if redis.call('HGET', lock, 'mode') == 'read' then
     if left > 0 then
       owners[#owners + 1] = fields[i]
     end
-    if fields[i] ~= 'mode' then
-      local last = math.min(tonumber(fields[i + 1]) or 0, 1 + MOST_DELETED - deleted)
-      for number = 1, last do
-        redis.call('DEL', hold_key(lock, fields[i], number))
-      end
-      deleted = deleted + math.max(0, last - 1)
-    end
+    -- Further keys of a reader of Redisson lapse by themselves.
+    redis.call('DEL', hold_key(lock, fields[i], 1))
   end
   redis.call('DEL', lock)
 end

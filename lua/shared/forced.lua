@@ -1,14 +1,11 @@
 -- What a forced unlock leaves: it ends the wire ids of others, so it writes their tombstones, which say that nothing was
 -- found; and a marker of its own call with these ids.
 
--- The answer of the first run of this call; nil if this is the first.
+-- The answer of the first run of this call; false if this is the first.
 local function forced_before(marker)
   local before = redis.call('GET', marker)
-  if not before then
-    return nil
-  end
-  local owners = {}
-  for owner in string.gmatch(before, '%S+') do
+  local owners = before and {}
+  for owner in string.gmatch(before or '', '%S+') do
     owners[#owners + 1] = owner
   end
   return owners

@@ -28,7 +28,6 @@
 -- INCLUDE shared/hear
 -- INCLUDE shared/remove_field
 -- INCLUDE shared/waiting_writers
--- INCLUDE shared/why_not_held
 
 local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local successorSide, writers, nextTombstone = KEYS[5], KEYS[6], KEYS[7]
@@ -38,7 +37,7 @@ local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[6], ARGV[7], ARGV[8], A
 -- A late try of the giver may have been taken for that of a waiting writer. First, because it refuses other data there.
 redis.call('ZREM', writers, owner)
 if not remove_field(lock, field) then
-  local found = bury(tombstone, why_not_held(lock), tombstoneTtl)
+  local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
   return {0, found, redis.pcall('HEXISTS', lock, successorField) == 1 and 1 or 0}
 end
 bury(tombstone, 2, tombstoneTtl)

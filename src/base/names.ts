@@ -72,9 +72,17 @@ export function latchChannel(name: string, clustered: boolean): string {
     : `redisson_countdownlatch__channel__{${name}}`;
 }
 
+/** Behind an owner's name in the field of its write side. */
+const WRITES = ":write";
+
 /** The field of a writer in a read-write lock's hash. */
 export function writeField(wireId: string): string {
-  return `${wireId}:write`;
+  return `${wireId}${WRITES}`;
+}
+
+/** The owner whose write side a field stands for; undefined for any other field. */
+export function writerOf(field: string): string | undefined {
+  return field.endsWith(WRITES) ? field.slice(0, -WRITES.length) : undefined;
 }
 
 /** The key that lives as long as the `number`-th read hold of an owner. */

@@ -132,13 +132,12 @@ export class Inspector {
 
   /** What the keys show. */
   async #shown(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<KeysInfo | null> {
-    const lock = await this.#lock(name, key);
-    if (lock || kinds !== "all") return lock;
-    return this.#number(name, key).catch((error: unknown) => {
-      if (!isLockError(error, "WRONG_DATA")) throw error;
-      // A lock may have been taken since the first look.
-      return this.#lock(name, key);
-    });
+    const lock = await this.#lock(name, key).catch(asOther);
+    if (lock !== undefined) return lock;
+    const number = await this.#number(name, key).catch(asOther);
+    // A lock may have been taken since the first look.
+    if (number === undefined) return this.#lock(name, key);
+    return kinds === "all" ? number : null;
   }
 
   /** A lock of any kind. */
@@ -241,6 +240,11 @@ function namedBy(info: LockInfo, kind: string | undefined): LockInfo {
 /** A list does not fail at other data: a hash that is no lock, or a text that is no number, is left out. */
 function passOver(error: LockError): null | undefined {
   return error.code === "WRONG_DATA" ? null : undefined;
+}
+
+/** For the `catch` of a look: undefined for data of another kind. */
+function asOther(error: unknown): undefined {
+  if (!isLockError(error, "WRONG_DATA")) throw error;
 }
 
 /** Text that stands for itself in a glob pattern. */

@@ -1,4 +1,5 @@
 /** What the keys of a lock show, whoever wrote them: this library or Redisson. */
+import { writerOf } from "../base/names.js";
 import type { ClientInfo } from "../presence/told.js";
 import type { Reader } from "../redis/call.js";
 
@@ -79,18 +80,10 @@ export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
   readonly holders: readonly Omit<HolderInfo, "client" | "since" | "callSite">[];
 };
 
-const WRITER = ":write";
-
 /** Reads the reply of `lock/inspect`; null if the lock is free. */
 export function readLockInfo(name: string): Reader<KeysInfo | null> {
   return (reply) => {
-    const [pttl, fenced, mode, waiters = [], fields = []] = reply as [
-      pttl?: number,
-      fenced?: number,
-      mode?: string,
-      waiters?: string[],
-      fields?: string[],
-    ];
+    const [pttl, fenced, mode, waiters, fields] = reply as [number, number, string, string[], string[]];
     const ttl = Number(pttl);
     const shared = mode === "read" || mode === "write";
     const holders = holdersOf(fields, shared, ttl);
@@ -128,10 +121,10 @@ function holdersOf(fields: readonly string[], shared: boolean, ttl: number): Key
   const holders = new Map<string, KeysInfo["holders"][number]>();
   for (let i = 0; i < fields.length; i += 3) {
     const field = String(fields[i]);
-    const writes = field.endsWith(WRITER);
-    const left = writes || !shared ? ttl : Number(fields[i + 2]);
+    const writer = writerOf(field);
+    const left = writer !== undefined || !shared ? ttl : Number(fields[i + 2]);
     if (left === 0) continue;
-    const ownerId = writes ? field.slice(0, -WRITER.length) : field;
+    const ownerId = writer ?? field;
     const other = holders.get(ownerId);
     holders.set(ownerId, {
       ownerId,

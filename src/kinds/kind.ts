@@ -7,7 +7,7 @@ import { callTombstone, lockChannel, tombstone } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall } from "../redis/call.js";
-import { lockState, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
+import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 
@@ -60,6 +60,15 @@ export interface Passed extends Ended {
   readonly token?: bigint;
 }
 
+/** What the server knows of one side of a lock. */
+export interface SideState {
+  readonly held: boolean;
+  /** Holds of the owner that was asked for. */
+  readonly count: number;
+  /** Milliseconds; -1 without end, -2 when free. */
+  readonly ttl: number;
+}
+
 /** The waiting call that a release may grant the lock, and who waits behind it in this process. */
 export interface Heir {
   readonly wireId: string;
@@ -86,6 +95,8 @@ interface PassArguments extends Ending {
   readonly lease: number;
 }
 
+/** The TTL of what nobody holds. */
+const FREE = -2;
 const NO_KEYS: readonly string[] = [];
 const GRANTED: Taken = { is: "granted" };
 const OVER: Taken = { is: "over" };
@@ -204,9 +215,33 @@ export class Kind {
     return this.call(plainForce, this.forceKeys(callId), this.forceArguments);
   }
 
-  /** Answers `{held, count, ttl}`. */
-  state(wireId: string): AnyScriptCall {
-    return this.call(lockState, { lock: this.key }, { owner: wireId });
+  /** Asks what {@link readState} reads. The keys that only people ask for are one that never exists. */
+  state(): AnyScriptCall {
+    const { key, channel } = this;
+    return this.call(lockInspect, { lock: key, queue: channel, counter: channel }, {});
+  }
+
+  /** What the server knows of this side, and of one owner on it. */
+  readState(reply: unknown, wireId: string): SideState {
+    const [ttl, , , , fields] = reply as [number, 0, string, [], string[]];
+    let [held, count] = [false, 0];
+    for (let i = 0; i < fields.length; i += 3) {
+      const field = String(fields[i]);
+      if (!this.isHolder(field, Number(fields[i + 2]))) continue;
+      held = true;
+      if (field === this.fieldOf(wireId)) count = Number(fields[i + 1]);
+    }
+    return { held, count, ttl: held ? Number(ttl) : FREE };
+  }
+
+  /** Whether a field of the lock, with a read hold for so many milliseconds, stands for a holder of this side. */
+  protected isHolder(_field: string, _left: number): boolean {
+    return true;
+  }
+
+  /** The field of an owner. */
+  protected fieldOf(wireId: string): string {
+    return wireId;
   }
 
   /** The tombstone of a wire id. */

@@ -3,20 +3,18 @@
  * each with a lease of its own; where writers go first, the server knows which writers wait.
  */
 import type { LockKind } from "../base/events.js";
-import { readHold, readWriteChannel, waitingWriters, writeField } from "../base/names.js";
+import { readHold, readWriteChannel, waitingWriters, writeField, writerOf } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import {
   readForce,
-  readState,
   readTake,
   readWriteEnd,
   readWriteKeep,
   writeDowngrade,
   writeForce,
   writePass,
-  writeState,
   writeTake,
 } from "../scripts/generated.js";
 import type { Renewer } from "../watchdog/watchdog.js";
@@ -110,8 +108,8 @@ export class Read extends ReadWrite {
     return this.call(readForce, this.forceKeys(callId), this.forceArguments);
   }
 
-  override state(wireId: string): AnyScriptCall {
-    return this.call(readState, { locks: [this.key, this.channel] }, { owner: wireId });
+  protected override isHolder(field: string, left: number): boolean {
+    return left > 0 && writerOf(field) === undefined;
   }
 }
 
@@ -157,7 +155,11 @@ export class Write extends ReadWrite {
     return this.call(writeForce, this.forceKeys(callId), this.forceArguments);
   }
 
-  override state(wireId: string): AnyScriptCall {
-    return this.call(writeState, { lock: this.key }, { field: writeField(wireId) });
+  protected override isHolder(field: string): boolean {
+    return writerOf(field) !== undefined;
+  }
+
+  protected override fieldOf(wireId: string): string {
+    return writeField(wireId);
   }
 }

@@ -1,4 +1,5 @@
 /** Ends a lock whoever holds it: an END by somebody else, which tells the holders of this client at once. */
+import { writerOf } from "../base/names.js";
 import { quietly } from "../base/work.js";
 import type { Kind } from "../kinds/kind.js";
 
@@ -16,7 +17,7 @@ export async function force(kind: Kind): Promise<boolean> {
     const ended = await runner.call(kind.force(env.wireId()), (reply) =>
       Array.from(reply as unknown[], String),
     );
-    const wireIds = new Set(ended.map((field) => field.replace(/:write$/, "")));
+    const wireIds = new Set(ended.map((field) => writerOf(field) ?? field));
     for (const grant of env.live.all()) {
       if (grant.lockKey === lockKey && wireIds.has(grant.wireId)) grant.lose("forced");
     }

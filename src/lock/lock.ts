@@ -2,7 +2,7 @@
 import { tellCaller } from "../base/caller.js";
 import type { LockCallContext } from "../base/channels.js";
 import type { Side } from "../base/traits.js";
-import type { Kind } from "../kinds/kind.js";
+import type { Kind, SideState } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
 import { Call } from "./call.js";
 import { type Asked, LockFace } from "./face.js";
@@ -133,24 +133,12 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return (await this.#state(grant.wireId)).count > 0 ? count : 0;
   }
 
-  async #state(wireId: string): Promise<State> {
-    const { env } = this.#kind;
-    env.assertOpen(this.name);
-    return env.runner.call(this.#kind.state(wireId), readState).catch(tellCaller);
+  async #state(wireId: string): Promise<SideState> {
+    const kind = this.#kind;
+    kind.env.assertOpen(this.name);
+    const read = (reply: unknown) => kind.readState(reply, wireId);
+    return kind.env.runner.call(kind.state(), read).catch(tellCaller);
   }
-}
-
-interface State {
-  readonly held: boolean;
-  /** Holds of the owner that was asked for. */
-  readonly count: number;
-  /** Milliseconds; -2 when free. */
-  readonly ttl: number;
-}
-
-function readState(reply: unknown): State {
-  const [held = 0, count = 0, ttl = 0] = (reply as unknown[]).map(Number);
-  return { held: held === 1, count, ttl };
 }
 
 /** @throws TypeError for anything but what a LockClient passes */

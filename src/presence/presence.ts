@@ -114,23 +114,23 @@ export class Presence {
     });
   }
 
-  async #tell(told: Omit<ClientTold, "client">): Promise<void> {
+  async #tell(state: Omit<ClientTold, "client">): Promise<void> {
     const { runner, client, round } = this.#options;
     const { id } = client;
     const ttl = Math.ceil(2 * round);
-    const fields = { ttl, ...write({ client, ...told }, this.#since) };
+    const fields = write({ client, ...state }, this.#since);
     const lockName = "";
+    const told = { ttl, fields: Object.keys(fields), values: Object.values(fields) };
     try {
-      if (!runner.prepared) await runner.prepare(lockName, runner.commandTimeout);
       const [key, index] = [clientKey(id), CLIENT_INDEX];
       if (runner.isCluster) {
         await Promise.all([
-          runner.call({ lockName, script: clientDescribe, keys: { client: key }, args: fields }, Number),
+          runner.call({ lockName, script: clientDescribe, keys: { client: key }, args: told }, Number),
           runner.call({ lockName, script: clientEnlist, keys: { index }, args: { id, ttl } }, Number),
         ]);
       } else
         await runner.call(
-          { lockName, script: clientTell, keys: { client: key, index }, args: { id, ...fields } },
+          { lockName, script: clientTell, keys: { client: key, index }, args: { id, ...told } },
           Number,
         );
     } catch (cause) {

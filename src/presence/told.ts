@@ -56,17 +56,7 @@ export function bounded(callSite: string): string | undefined {
 }
 
 /** The fields of a client's key. */
-export interface Fields {
-  readonly label: string;
-  readonly host: string;
-  readonly pid: string;
-  readonly since: string;
-  readonly told: string;
-  readonly holds: string;
-  readonly waits: string;
-}
-
-export function write({ client, at, holds, waits }: ClientTold, since: number): Fields {
+export function write({ client, at, holds, waits }: ClientTold, since: number): Record<string, string> {
   const { label, host, pid } = client;
   const list = (told: readonly Told[]) =>
     JSON.stringify(

@@ -43,10 +43,8 @@ redis.call('DEL', lock)
 return set end end`;
 const sharedForcedForcedBefore = `local function forced_before(marker)
 local before = redis.call('GET', marker)
-if not before then
-return nil end
-local owners = {}
-for owner in string.gmatch(before, '%S+') do
+local owners = before and {}
+for owner in string.gmatch(before or '', '%S+') do
 owners[#owners + 1] = owner end
 return owners end`;
 const sharedForeignIsShared = `local function is_shared(mode)
@@ -73,9 +71,6 @@ error('WRONGTYPE the key holds a hash that is not a lock', 0) end end end`;
 const sharedHear = `local function hear(publish, channel, message)
 local heard = redis.pcall(publish, channel, message)
 return type(heard) == 'number' and heard or -1 end`;
-const sharedIsInteger = `local function is_integer(text)
-local digits = text == '0' and text or string.match(text, '^%-?([1-9]%d*)$')
-return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807') end`;
 const sharedQueueDeadlineOf = `local function deadline_of(timeouts, alive, waiter)
 local timeout = redis.call('ZSCORE', timeouts, waiter)
 return timeout and tonumber(redis.call('ZSCORE', alive, waiter) or timeout) end`;
@@ -186,7 +181,12 @@ local removed = redis.pcall('HDEL', lock, field)
 if type(removed) == 'table' and not string.find(removed.err, 'WRONGTYPE', 1, true) then
 error(removed.err, 0) end
 return removed == 1 end`;
-const sharedTellPresenceEnlist = `local function enlist(index, now, ttl, id)
+const sharedTellDescribe = `local function describe(client, ttl, ...)
+redis.call('DEL', client)
+redis.call('HSET', client, ...)
+redis.call('PEXPIRE', client, ttl) end`;
+const sharedTellEnlist = `local function enlist(index, id, ttl)
+local now = server_time()
 redis.call('ZREMRANGEBYSCORE', index, '-inf', now)
 redis.call('ZADD', index, now + ttl, id)
 if redis.call('PTTL', index) < tonumber(ttl) then
@@ -206,29 +206,16 @@ redis.call('SET', marker, outcome, 'PX', ttl) end`;
 const clientDescribeHeader = {
   name: "client/describe",
   keys: { client: "hash" },
-  args: {
-    ttl: "ms",
-    label: "text",
-    host: "text",
-    pid: "text",
-    since: "text",
-    told: "text",
-    holds: "text",
-    waits: "text",
-  },
+  args: { ttl: "ms", fields: "text...", values: "text..." },
   reply: "number",
 } as const;
-/** What a client has and waits for, where the index is on another server. See lua/client/describe.lua. */
+/** What a client has and waits for, where the index of clients is on another server. See lua/client/describe.lua. */
 export const clientDescribe: ScriptOf<typeof clientDescribeHeader> = /* @__PURE__ */ defineScript(
   clientDescribeHeader,
   `local client = KEYS[1]
 local ttl = ARGV[1]
-local label, host, pid, since = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local told, holds, waits = ARGV[6], ARGV[7], ARGV[8]
-redis.call('DEL', client)
-redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'told', told, 'holds', holds,
-'waits', waits)
-redis.call('PEXPIRE', client, ttl)
+${sharedTellDescribe}
+describe(client, ttl, unpack(ARGV, 2))
 return 1`,
 );
 const clientEnlistHeader = {
@@ -242,25 +229,15 @@ export const clientEnlist: ScriptOf<typeof clientEnlistHeader> = /* @__PURE__ */
   clientEnlistHeader,
   `local index = KEYS[1]
 local id, ttl = ARGV[1], ARGV[2]
-${sharedTellPresenceEnlist}
 ${sharedClockServerTime}
-enlist(index, server_time(), ttl, id)
+${sharedTellEnlist}
+enlist(index, id, ttl)
 return 1`,
 );
 const clientTellHeader = {
   name: "client/tell",
   keys: { client: "hash", index: "zset" },
-  args: {
-    id: "text",
-    ttl: "ms",
-    label: "text",
-    host: "text",
-    pid: "text",
-    since: "text",
-    told: "text",
-    holds: "text",
-    waits: "text",
-  },
+  args: { id: "text", ttl: "ms", fields: "text...", values: "text..." },
   reply: "number",
 } as const;
 /** What a client has and waits for, so that others can see whose that is; and that there is this client. See lua/client/tell.lua. */
@@ -268,15 +245,11 @@ export const clientTell: ScriptOf<typeof clientTellHeader> = /* @__PURE__ */ def
   clientTellHeader,
   `local client, index = KEYS[1], KEYS[2]
 local id, ttl = ARGV[1], ARGV[2]
-local label, host, pid, since = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local told, holds, waits = ARGV[7], ARGV[8], ARGV[9]
-redis.call('DEL', client)
-redis.call('HSET', client, 'label', label, 'host', host, 'pid', pid, 'since', since, 'told', told, 'holds', holds,
-'waits', waits)
-redis.call('PEXPIRE', client, ttl)
-${sharedTellPresenceEnlist}
+${sharedTellDescribe}
+describe(client, ttl, unpack(ARGV, 3))
 ${sharedClockServerTime}
-enlist(index, server_time(), ttl, id)
+${sharedTellEnlist}
+enlist(index, id, ttl)
 return 1`,
 );
 const counterInspectHeader = {
@@ -290,13 +263,13 @@ const counterInspectHeader = {
 export const counterInspect: ScriptOf<typeof counterInspectHeader> = /* @__PURE__ */ defineScript(
   counterInspectHeader,
   `local number, leases = KEYS[1], KEYS[2]
+local taken = redis.call('ZCARD', leases)
 if redis.call('EXISTS', number) == 0 then
 return {} end
 local value = redis.call('GETRANGE', number, 0, 20)
-${sharedIsInteger}
-if not is_integer(value) then
+local digits = value == '0' and value or string.match(value, '^%-?([1-9]%d*)$')
+if not digits or #digits > 19 or #digits == 19 and digits > '9223372036854775807' then
 error('ERR value is not an integer or out of range', 0) end
-local taken = redis.call('ZCARD', leases)
 ${sharedClockServerTime}
 local ended = #redis.call('ZRANGE', leases, '-inf', server_time(), 'BYSCORE')
 return {value, ended, taken - ended}`,
@@ -341,7 +314,8 @@ return answer(0) end
 redis.call('SET', number, count)
 redis.call('DEL', marker)
 redis.call('SET', marker, '1', 'PX', markerTtl)
-redis.pcall(publish, channel, message)
+${sharedHear}
+hear(publish, channel, message)
 return answer(1)`,
 );
 const fairEndHeader = {
@@ -678,7 +652,8 @@ redis.call('DECRBY', count, 1)
 else
 redis.call('DEL', count)
 if left == 1 then
-redis.pcall(publish, channel, '0') end end
+${sharedHear}
+hear(publish, channel, '0') end end
 return answer(1)`,
 );
 const lockInspectHeader = {
@@ -692,16 +667,11 @@ const lockInspectHeader = {
 export const lockInspect: ScriptOf<typeof lockInspectHeader> = /* @__PURE__ */ defineScript(
   lockInspectHeader,
   `local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
-${sharedIsInteger}
-if redis.call('TYPE', lock).ok == 'string' and is_integer(redis.call('GETRANGE', lock, 0, 20)) then
-return {} end
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
 ${sharedForeignRefuseForeign}
 refuse_foreign(lock)
 local fields = redis.call('HGETALL', lock)
-if #fields == 0 then
-return {} end
 local mode = redis.call('HGET', lock, 'mode')
 local holders, vain = {}, 0
 ${sharedReadersHoldKey}
@@ -719,23 +689,6 @@ holders[#holders + 1] = count
 holders[#holders + 1] = left end end
 local waiters = redis.call('TYPE', queue).ok == 'list' and redis.call('LRANGE', queue, 0, -1) or {}
 return {redis.call('PTTL', lock), redis.call('EXISTS', counter), mode or '', waiters, holders}`,
-);
-const lockStateHeader = {
-  name: "lock/state",
-  keys: { lock: "hash" },
-  args: { owner: "text" },
-  reply: "list",
-} as const;
-/** What is known of a lock and of one owner in it. See lua/lock/state.lua. */
-export const lockState: ScriptOf<typeof lockStateHeader> = /* @__PURE__ */ defineScript(
-  lockStateHeader,
-  `local lock = KEYS[1]
-local owner = ARGV[1]
-${sharedForeignIsShared}
-${sharedForeignIsLockField}
-${sharedForeignRefuseForeign}
-refuse_foreign(lock)
-return {redis.call('EXISTS', lock), tonumber(redis.call('HGET', lock, owner) or 0), redis.call('PTTL', lock)}`,
 );
 const permitsAcquireHeader = {
   name: "permits/acquire",
@@ -857,24 +810,6 @@ if redis.call('EXISTS', permits) == 0 or free ~= wanted then
 redis.call('SET', permits, wanted, 'KEEPTTL')
 redis.pcall(publish, channel, count) end
 return 1`,
-);
-const permitsStateHeader = {
-  name: "permits/state",
-  keys: { permits: "string", leases: "zset", channel: "channel" },
-  args: { publish: "text" },
-  reply: "list",
-  flags: "allow-oom",
-} as const;
-/** How many permits are free, and how many are out. See lua/permits/state.lua. */
-export const permitsState: ScriptOf<typeof permitsStateHeader> = /* @__PURE__ */ defineScript(
-  permitsStateHeader,
-  `local permits, leases, channel = KEYS[1], KEYS[2], KEYS[3]
-local publish = ARGV[1]
-${sharedCountsNumberIn}
-${sharedCountsGiveBack}
-${sharedCountsPrune}
-${sharedClockServerTime}
-return {prune(permits, leases, server_time(), publish, channel), redis.call('ZCARD', leases)}`,
 );
 const permitsUpdateHeader = {
   name: "permits/update",
@@ -1065,8 +1000,7 @@ ${sharedForcedForcedBefore}
 local before = forced_before(marker)
 if before then
 return before end
-local MOST_DELETED = 10000
-local owners, vain, deleted = {}, 0, 0
+local owners, vain = {}, 0
 if redis.call('HGET', lock, 'mode') == 'read' then
 local fields = redis.call('HGETALL', lock)
 ${sharedReadersHoldKey}
@@ -1077,11 +1011,7 @@ local left
 left, vain = reader_left(lock, fields[i], fields[i + 1], vain)
 if left > 0 then
 owners[#owners + 1] = fields[i] end
-if fields[i] ~= 'mode' then
-local last = math.min(tonumber(fields[i + 1]) or 0, 1 + MOST_DELETED - deleted)
-for number = 1, last do
-redis.call('DEL', hold_key(lock, fields[i], number)) end
-deleted = deleted + math.max(0, last - 1) end end
+redis.call('DEL', hold_key(lock, fields[i], 1)) end
 redis.call('DEL', lock) end
 redis.call('SET', marker, table.concat(owners, ' '), 'PX', tombstoneTtl)
 for _, owner in ipairs(owners) do
@@ -1090,31 +1020,6 @@ if #owners > 0 then
 ${sharedHear}
 hear(publish, channel, '0') end
 return owners`,
-);
-const readStateHeader = {
-  name: "read/state",
-  keys: { locks: "hash..." },
-  args: { owner: "text" },
-  reply: "list",
-} as const;
-/** What is known of the read side and of one owner in it. See lua/read/state.lua. */
-export const readState: ScriptOf<typeof readStateHeader> = /* @__PURE__ */ defineScript(
-  readStateHeader,
-  `local locks = KEYS
-local owner = ARGV[1]
-local lock = locks[1]
-${sharedForeignIsShared}
-${sharedForeignIsLockField}
-${sharedForeignRefuseForeign}
-refuse_foreign(lock)
-${sharedReadersHoldKey}
-${sharedReadersLockLeft}
-${sharedReadersReaderLeft}
-${sharedReadersLongestReader}
-if longest_reader(lock) == 0 then
-return {0, 0, -2} end
-local count = tonumber(redis.call('HGET', lock, owner) or 0)
-return {1, reader_left(lock, owner, count, 0) > 0 and count or 0, redis.call('PTTL', lock)}`,
 );
 const readTakeHeader = {
   name: "read/take",
@@ -1288,50 +1193,27 @@ const semaphoreAcquireHeader = {
   args: { count: "int", markerTtl: "ms" },
   reply: "list",
 } as const;
-/** Takes permits if that many are free. See lua/semaphore/acquire.lua. */
+/** Takes permits if that many are free, or all that are. See lua/semaphore/acquire.lua. */
 export const semaphoreAcquire: ScriptOf<typeof semaphoreAcquireHeader> = /* @__PURE__ */ defineScript(
   semaphoreAcquireHeader,
   `local permits, marker = KEYS[1], KEYS[2]
 local count, markerTtl = ARGV[1], ARGV[2]
 local earlier = redis.call('GET', marker)
 if earlier == 'over' then
-return {2, 0} end
+return {2} end
 ${sharedCountsNumberIn}
 local free = number_in(permits)
 if earlier then
 redis.call('PEXPIRE', marker, markerTtl)
-return {1, math.max(0, free)} end
-if free < tonumber(count) then
-return {0, 0} end
-redis.call('DECRBY', permits, count)
+return {1, math.max(0, free), earlier} end
+local taken = count == '0' and free > 0 and redis.call('GET', permits) or count
+if free < tonumber(taken) then
+return {0} end
+if taken ~= '0' then
+redis.call('DECRBY', permits, taken) end
 redis.call('DEL', marker)
-redis.call('SET', marker, count, 'PX', markerTtl)
-return {1, free - count}`,
-);
-const semaphoreDrainHeader = {
-  name: "semaphore/drain",
-  keys: { permits: "string", marker: "string" },
-  args: { markerTtl: "ms" },
-  reply: "number",
-} as const;
-/** Takes all free permits. See lua/semaphore/drain.lua. */
-export const semaphoreDrain: ScriptOf<typeof semaphoreDrainHeader> = /* @__PURE__ */ defineScript(
-  semaphoreDrainHeader,
-  `local permits, marker = KEYS[1], KEYS[2]
-local markerTtl = ARGV[1]
-local earlier = redis.call('GET', marker)
-if earlier == 'over' then
-return '0' end
-if earlier then
-redis.call('PEXPIRE', marker, markerTtl)
-return earlier end
-${sharedCountsNumberIn}
-local free = number_in(permits) > 0 and redis.call('GET', permits) or '0'
-if free ~= '0' then
-redis.call('DECRBY', permits, free) end
-redis.call('DEL', marker)
-redis.call('SET', marker, free, 'PX', markerTtl)
-return free`,
+redis.call('SET', marker, taken, 'PX', markerTtl)
+return {1, free - taken, taken}`,
 );
 const semaphoreReleaseHeader = {
   name: "semaphore/release",
@@ -1532,25 +1414,6 @@ if not create(lock, lease, 'mode', 'write', successorField, '1') then
 return {0, 2, 1} end end
 ${sharedHear}
 return {hear(publish, channel, '1'), 2, 0}`,
-);
-const writeStateHeader = {
-  name: "write/state",
-  keys: { lock: "hash" },
-  args: { field: "text" },
-  reply: "list",
-} as const;
-/** What is known of the write side and of one owner in it. See lua/write/state.lua. */
-export const writeState: ScriptOf<typeof writeStateHeader> = /* @__PURE__ */ defineScript(
-  writeStateHeader,
-  `local lock = KEYS[1]
-local field = ARGV[1]
-${sharedForeignIsShared}
-${sharedForeignIsLockField}
-${sharedForeignRefuseForeign}
-refuse_foreign(lock)
-if redis.call('HGET', lock, 'mode') ~= 'write' then
-return {0, 0, -2} end
-return {1, tonumber(redis.call('HGET', lock, field) or 0), redis.call('PTTL', lock)}`,
 );
 const writeTakeHeader = {
   name: "write/take",

@@ -11,7 +11,7 @@ import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone, permitLeases } from "../base/names.js";
 import { noop } from "../base/work.js";
-import { permitsSet, permitsState, permitsUpdate } from "../scripts/generated.js";
+import { counterInspect, permitsSet, permitsUpdate } from "../scripts/generated.js";
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit } from "./kept-permit.js";
 import type { KeptPermits } from "./kept-permits.js";
@@ -277,11 +277,13 @@ export class PermitExpirableSemaphore {
 
   #ask(): Promise<Permits> {
     const number = this.#number;
+    const keys = { number: number.key, leases: permitLeases(number.key) };
     return number.ask(
-      () => ({ script: permitsState, keys: keysOf(number), args: { publish: number.publish } }),
+      () => ({ script: counterInspect, keys, args: {} }),
       (reply) => {
-        const [free = 0, out = 0] = (reply as unknown[]).map(Number);
-        return { free, out };
+        // The next call on these permits takes back those whose leases have ended.
+        const [free = 0, ended = 0, out = 0] = (reply as unknown[]).map(Number);
+        return { free: free + ended, out };
       },
     );
   }

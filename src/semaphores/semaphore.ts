@@ -2,12 +2,12 @@
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError } from "../base/errors.js";
 import type { LiveSet } from "../base/live-set.js";
+import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
 import { addPermits, giveBack, trySetPermits } from "./giving.js";
 import type { Live } from "./kept-permit.js";
-import { checkNumber, type SharedNumber } from "./number.js";
-import { waitFor } from "./request.js";
+import { type AnyStep, checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { type Attempt, type Want, waitFor } from "./request.js";
 import { RunningPermits } from "./running-permits.js";
-import { Drain, Take } from "./semaphore-wants.js";
 
 /** Options of calls that wait. */
 export interface SignalOptions {
@@ -21,6 +21,43 @@ export interface SemaphoreRunOptions extends SignalOptions {
   permits?: number | undefined;
   /** Milliseconds that the wait may take; without limit if absent. */
   wait?: number | undefined;
+}
+
+/** Takes so many permits, or with 0 all that are free. Its tries count as one call, because they have one marker. */
+class Take implements Want<number> {
+  readonly permits: number;
+  readonly isUntold: boolean;
+  readonly #count: number;
+  readonly #number: SharedNumber;
+  readonly #marker: string;
+
+  constructor(number: SharedNumber, count: number) {
+    this.#number = number;
+    this.#count = count;
+    this.#marker = number.marker();
+    this.permits = Math.max(1, count);
+    this.isUntold = count === 0;
+  }
+
+  step(): AnyStep {
+    const keys = { permits: this.#number.key, marker: this.#marker };
+    return { script: semaphoreAcquire, keys, args: { count: this.#count, markerTtl: MARKER_TTL } };
+  }
+
+  read(reply: unknown): Attempt<number> {
+    const [word, free = 0, taken = 0] = (reply as unknown[]).map(Number);
+    return word === 1 ? { granted: true, value: taken, remaining: free } : { granted: false, ttl: -1 };
+  }
+
+  undo(): Promise<unknown> {
+    const { key, channel, publish } = this.#number;
+    const args = { markerTtl: MARKER_TTL, publish };
+    return this.#number.undo(this.#marker, (marker) => ({
+      script: semaphoreUndo,
+      keys: { permits: key, channel, marker },
+      args,
+    }));
+  }
 }
 
 const SIGNAL: readonly string[] = ["signal"];
@@ -101,7 +138,7 @@ export class Semaphore {
 
   /** Takes all free permits; resolves with how many those were. @throws as {@link acquire} */
   async drainPermits(): Promise<number> {
-    return (await waitFor(this.#number, new Drain(this.#number), 0, undefined)) ?? 0;
+    return (await waitFor(this.#number, new Take(this.#number, 0), 0, undefined)) ?? 0;
   }
 
   /**

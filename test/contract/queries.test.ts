@@ -159,10 +159,12 @@ row(
 row(
   "inspect() of all kinds shows a lock that was taken while it looked [§8 kinds-all] [B273]",
   { kinds: [PLAIN] },
-  async ({ client, lock, twin, a, settle }) => {
+  async ({ client, lock, twin, a, view, settle }) => {
+    await view.call("SET", view.name, "3");
     a.keep("replies");
     const shown = watch(client.inspect(lock.name, { kinds: "all" }));
     await settle();
+    await view.call("DEL", view.name);
     const theirs = await twin.lock();
     await a.letGo();
     await settle();

@@ -9,6 +9,7 @@ const bench = await useBench();
 
 const times = { since: "1700000000000", told: "1700000009000" };
 const fields = { label: "mail", host: "h1", pid: "17", ...times, holds: "[1]", waits: "[2]" };
+const named = { fields: Object.keys(fields), values: Object.values(fields) };
 const told = (ttl: number): States => ({ [CLIENT]: held(fields, ttl) });
 const index = (members: Scores["members"], ttl: number): States => ({ [INDEX]: scored(members, ttl) });
 
@@ -35,14 +36,14 @@ const enlisting = (beside: States) => ({
 
 scriptTable(bench, clientTell, {
   keys: { client: CLIENT, index: INDEX },
-  args: { id: "a", ttl: 60_000, ...fields },
+  args: { id: "a", ttl: 60_000, ...named },
   rows: { ...telling((ttl) => index({ a: later(ttl) }, ttl)), ...enlisting(told(60_000)) },
   endless: /^holdfast_client/,
 });
 
 scriptTable(bench, clientDescribe, {
   keys: { client: CLIENT },
-  args: { ttl: 60_000, ...fields },
+  args: { ttl: 60_000, ...named },
   rows: telling(() => ({})),
   endless: /^holdfast_client/,
 });

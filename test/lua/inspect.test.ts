@@ -105,18 +105,8 @@ scriptTable(bench, lockInspect, {
       },
       reply: WRONGTYPE,
     },
-    ...each(
-      "{}: %s",
-      {
-        nothing: {},
-        "a queue alone": waiting,
-        "a number": { [LOCK]: text("3", -1) },
-        "a number below 0": { [LOCK]: text("-2", -1) },
-        "no permits": { [LOCK]: text("0", -1) },
-        "the most that Redis counts": { [LOCK]: text(String(2n ** 63n - 1n), -1) },
-      } as Record<string, States>,
-      (given) => ({ given, reply: [] }),
-    ),
+    "a free lock": { reply: [-2, 0, "", [], []] },
+    "a queue alone": { given: waiting, reply: [-2, 0, "", [OTHER, "whoever", ME], []] },
   },
 });
 

@@ -1,13 +1,4 @@
-/** The scripts of a lock without other sides, queues or tokens. */
-import { expect, test } from "vitest";
-import {
-  lockState,
-  plainEnd,
-  plainForce,
-  plainKeep,
-  plainPass,
-  plainTake,
-} from "../../src/scripts/generated.js";
+import { plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../../src/scripts/generated.js";
 import {
   announced,
   buried,
@@ -19,7 +10,6 @@ import {
   left,
   MARKER,
   ME,
-  MOST,
   marked,
   mine,
   OTHER,
@@ -228,25 +218,4 @@ scriptTable(bench, plainForce, {
     ),
     "{}: a free lock is told to nobody": { reply: [], after: marked() },
   },
-});
-
-scriptTable(bench, lockState, {
-  keys: { lock: LOCK },
-  args: { owner: ME },
-  rows: {
-    ...each(
-      "{1, count, pttl}: a held lock, asked for %s",
-      { "its owner": [ME, 3], another: [OTHER, 0], nobody: ["", 0] } as const,
-      ([owner, count]) => ({ given: mine(30_000, "3"), args: { owner }, reply: [1, count, left(30_000)] }),
-    ),
-    "{0, 0, -2}: a free lock": { reply: [0, 0, -2] },
-    "{1, count, -1}: a lock without end": { given: mine(-1), reply: [1, 1, -1] },
-  },
-});
-
-test("lock/state tells the largest numbers", async () => {
-  await bench.put(mine(MOST, String(MOST)));
-  const exact = bench.server.connect({ stringNumbers: true }); // ioredis would read 2^53-1 as 2^53
-  const [, count, ttl] = (await bench.runner(lockState, exact)({ lock: LOCK }, { owner: ME })) as string[];
-  expect([count, Number(ttl)]).toEqual([String(MOST), left(MOST)]);
 });

@@ -162,7 +162,9 @@ export class RedisSentinel {
   async revive(server: RedisServer): Promise<void> {
     const master = await this.master();
     await server.restart();
-    await server.call("REPLICAOF", master.host, master.port);
+    // A sentinel that finds it first makes it a replica, too, and closes the connections to it.
+    const follows = () => server.call("REPLICAOF", master.host, master.port);
+    await until(`${server.port} follows the master`, follows, PATIENCE);
     await this.inStep();
   }
 
