@@ -192,11 +192,11 @@ if string.find(command, 'PUBLISH') then return 0 end
 --- after
 if type(reply) == 'table' then reply[2] = 0 end
 
--- forgets what it drained | calm-semaphore 198 | semaphore/drain
+-- forgets what it drained | calm-semaphore 198 | semaphore/acquire
 -- a drain that is sent again says that there was nothing
-if command == 'SET' and key ~= KEYS[1] then return end
+if ARGV[1] == '0' and command == 'SET' and key ~= KEYS[1] then return end
 
--- many count as one | calm-permits 14 | permits/acquire permits/release permits/state permits/set permits/update
+-- many count as one | calm-permits 14 | permits/acquire permits/release permits/set permits/update
 -- permits that lapse together come back as one
 if command == 'INCRBY' and key == KEYS[1] then return run('INCRBY', key, 1) end
 
