@@ -208,7 +208,7 @@ describe("the connection", () => {
     ["a cluster", new Cluster([], { lazyConnect: true }), /new LockClient\(connection\)/],
     ["a client of the package redis", createClient(), /new LockClient\(connection\)/],
   ])("LockClient.connect, which says what to do: %s [B46] [B275] [B279]", (_, value, advice) => {
-    expect(throws(() => LockClient.connect(value), TypeError).message).toMatch(advice);
+    expect(throws(() => LockClient.connect(as(value)), TypeError).message).toMatch(advice);
   });
 });
 
