@@ -8,7 +8,7 @@
 --   markerTtl  ms      how long a call may be sent again
 -- REPLY
 --   {1, free}  granted; permits that are left
---   {0, 0}     not so many are free
+--   {0, set}   not so many are free; set: 0 if nobody has set how many there are
 --   {2, 0}     this call is over
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
@@ -27,7 +27,7 @@ if earlier then
   return {1, math.max(0, free)}
 end
 if free < tonumber(count) then
-  return {0, 0}
+  return {0, redis.call('EXISTS', permits)}
 end
 redis.call('DECRBY', permits, count)
 write_marker(marker, count, markerTtl)

@@ -770,7 +770,7 @@ local ttl = redis.call('PTTL', permits)
 if ttl > 0 then
 redis.call('PEXPIRE', leases, ttl) end
 else
-granted = 0 end
+granted, free = 0, redis.call('EXISTS', permits) end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
 );
@@ -1302,7 +1302,7 @@ if earlier then
 redis.call('PEXPIRE', marker, markerTtl)
 return {1, math.max(0, free)} end
 if free < tonumber(count) then
-return {0, 0} end
+return {0, redis.call('EXISTS', permits)} end
 redis.call('DECRBY', permits, count)
 redis.call('DEL', marker)
 redis.call('SET', marker, count, 'PX', markerTtl)

@@ -22,7 +22,7 @@ export class Take implements Want<number> {
 
   read(reply: unknown): Attempt<number> {
     const [word, free = 0] = (reply as unknown[]).map(Number);
-    if (word !== 1) return { granted: false, ttl: -1 };
+    if (word !== 1) return { granted: false, ttl: -1, isUnset: word === 0 && free === 0 };
     return { granted: true, value: this.permits, remaining: free };
   }
 
