@@ -3,7 +3,7 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 10_490,
+  contract: 10_504,
   delivery: 4_135,
   entries: 8_580,
   faults: 4_795,
