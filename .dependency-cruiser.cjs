@@ -196,9 +196,9 @@ module.exports = {
       severity: "error",
       comment:
         "The connection is the user's and of either major version, whose classes are different types: it is accepted by " +
-        "structure. Only `LockClient.connect` makes one, and the program `holdfast`.",
+        "structure. Only `LockClient.connect` makes one, and the program `holdfast`. Its options are a type that both have.",
       from: { path: "^src/", pathNot: "^src/(redis/load-ioredis[.]cjs|entries/cli/server[.]ts)$" },
-      to: { path: "(^|/)ioredis5?(/|$)" },
+      to: { path: "(^|/)ioredis5?(/|$)", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "nanoid-in-one-place",

@@ -1,4 +1,5 @@
 /** The client: hands out locks and synchronizers, and ends everything. */
+import type { RedisOptions } from "ioredis";
 import { checkInteger, checkOptions, checkWait } from "./base/arguments.js";
 import { tellCaller } from "./base/caller.js";
 import type { LockEventName, LockListener } from "./base/events.js";
@@ -67,7 +68,7 @@ export class LockClient {
    * Makes a client of a URL or ioredis options; it connects at once.
    * @throws TypeError, RangeError for wrong arguments, and for `keyPrefix`; Error without the package ioredis
    */
-  static connect(target: string | object, options?: LockClientOptions): LockClient {
+  static connect(target: string | RedisOptions, options?: LockClientOptions): LockClient {
     checkClientOptions(options);
     const client = new LockClient(connectionTo(target), options);
     const { events, runner } = client.#env;

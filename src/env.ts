@@ -73,6 +73,8 @@ export class Env {
   sites!: Sites;
   /** Grants that are held. */
   live!: LiveSet<Grant>;
+  /** Those of them that let nobody else in, by lock key. */
+  readonly sole: Map<string, Grant> = new Map();
   watchdog!: Watchdog<Grant>;
   /** New calls are refused. Holds may still be given back. */
   closed = false;

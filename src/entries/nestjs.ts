@@ -17,6 +17,7 @@ import {
   type OnApplicationShutdown,
   Optional,
 } from "@nestjs/common";
+import type { RedisOptions } from "ioredis";
 import { isLockError } from "../base/errors.js";
 import { LockClient, type LockClientOptions, type RedisConnection } from "../index.js";
 import { type LockedOptions, locked, type NamedBy, type NameSource } from "./decorator.js";
@@ -28,7 +29,7 @@ export interface LockModuleOptions extends LockClientOptions {
    * A connection, which stays yours and open; or a URL, or the options of ioredis, for one that is closed with the
    * application.
    */
-  redis: RedisConnection | string | object;
+  redis: RedisConnection | string | RedisOptions;
 }
 
 /** What is needed of the ModulesContainer of `@nestjs/core`; so types do without that package. */

@@ -25,7 +25,7 @@ import type { CallSite } from "../base/call-site.js";
 import { type Instant, instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import type { Kind, Passed, Taken } from "../kinds/kind.js";
+import { type Kind, type Passed, TAKEN, type Taken } from "../kinds/kind.js";
 import { encloses, type Frame, ownersAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/record.js";
 import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
@@ -310,10 +310,19 @@ export class Call extends Claim implements OwnCall {
     if (isRenewed && grant.renewAt === Number.POSITIVE_INFINITY && grant.renewing === 0) {
       renewAfter(grant, this.sentAt, now);
     }
-    if (!isNested) env.live.add(grant);
+    if (!isNested) this.#begin(grant);
     env.watchdog.watch(grant);
     this.tellGranted(hold, now.mono - this.begun, isNested);
     this.grant(hold);
+  }
+
+  /** Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it. */
+  #begin(grant: Grant): void {
+    const { env, lockKey } = this;
+    const other = env.sole.get(lockKey);
+    if (other && other !== grant && other.isHeld && other.writes > 0) other.gone(TAKEN);
+    if (grant.writes > 0) env.sole.set(lockKey, grant);
+    env.live.add(grant);
   }
 
   /** The command by which another call gave the lock back has been answered. */

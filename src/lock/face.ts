@@ -155,7 +155,8 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /**
    * Gives the lock back, whoever holds it. Resolves with whether it was held, once its holders of this client are told.
-   * Other holders learn it at their next renewal, extend, nested call or unlock.
+   * Other holders learn it at their next renewal, extend, nested call or unlock: a message would need a subscription for
+   * each hold.
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   abstract forceUnlock(): Promise<boolean>;

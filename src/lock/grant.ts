@@ -306,6 +306,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
   #stop(state: "ending" | "over"): void {
     this.state = state;
     this.env.live.remove(this);
+    if (this.env.sole.get(this.lockKey) === this) this.env.sole.delete(this.lockKey);
     this.env.watchdog.watch(this);
     this.#owner?.ends(this);
   }

@@ -53,7 +53,7 @@ export class TakePermit implements Want<Permit> {
   read(reply: unknown): Attempt<Permit> {
     const { clock, settings } = this.#number.env;
     const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
-    if (word !== 1) return { granted: false, ttl: next };
+    if (word !== 1) return { granted: false, ttl: next, isUnset: word === 0 && free === 0 };
     const sent = this.#sent as Instant;
     if (untilDeadline(this.#lease, settings.drift, elapsedSince(clock, sent)) === 0) {
       throw new LockLostError(this.#number.lockName, "expired", clock.wall());

@@ -9,11 +9,11 @@ import type { AnyStep, SharedNumber } from "./number.js";
 
 /**
  * The answer to a try. Granted: `remaining` of the number is free for other calls. Refused: `ttl` is in how many
- * milliseconds it may be free without a message; -1 if that is not known.
+ * milliseconds it may be free without a message; -1 if that is not known. `isUnset`: nobody has set the number.
  */
 export type Attempt<G> =
   | { readonly granted: true; readonly value: G; readonly remaining?: number }
-  | { readonly granted: false; readonly ttl: number };
+  | { readonly granted: false; readonly ttl: number; readonly isUnset?: boolean };
 
 /** What a call wants. */
 export interface Want<G> {
@@ -66,6 +66,7 @@ export async function waitFor<G>(
 class Request<G> extends Waiter<SharedNumber, G> {
   readonly #want: Want<G>;
   #isUnsure = false;
+  #isUnset = false;
   #epoch = 0;
 
   constructor(number: SharedNumber, want: Want<G>, limits: Limits) {
@@ -103,7 +104,10 @@ class Request<G> extends Waiter<SharedNumber, G> {
     // A command that was under way when the connection was lost may arrive once more.
     this.#isUnsure ||= this.env.runner.connectionEpoch !== this.#epoch;
     this.rest();
-    if (!attempt.granted) return this.refuse(attempt.ttl);
+    if (!attempt.granted) {
+      this.#isUnset = attempt.isUnset === true;
+      return this.refuse(attempt.ttl);
+    }
     this.grant(attempt.value);
     if (attempt.remaining) site?.hintFor(attempt.remaining);
   }
@@ -127,7 +131,7 @@ class Request<G> extends Waiter<SharedNumber, G> {
   }
 
   protected override tellWaiting(): void {
-    this.wanted.emit("waiting", {});
+    this.wanted.emit("waiting", this.#isUnset ? { permits: "unset" } : {});
   }
 
   protected override tellEnd(error: unknown): void {

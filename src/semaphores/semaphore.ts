@@ -46,7 +46,8 @@ class Take implements Want<number> {
 
   read(reply: unknown): Attempt<number> {
     const [word, free = 0, taken = 0] = (reply as unknown[]).map(Number);
-    return word === 1 ? { granted: true, value: taken, remaining: free } : { granted: false, ttl: -1 };
+    if (word !== 1) return { granted: false, ttl: -1, isUnset: word === 0 && free === 0 };
+    return { granted: true, value: taken, remaining: free };
   }
 
   undo(): Promise<unknown> {

@@ -3,6 +3,7 @@ import { expect } from "vitest";
 import { type Hold, LockLostError, type LossReason } from "../../src/index.js";
 import { recordWarnings } from "../support/index.js";
 import {
+  EXCLUSIVE,
   failure,
   KINDS,
   type Kind,
@@ -127,6 +128,20 @@ row.real(
     expect(await view.count()).toBe(1);
     expect(theirs.isHeld).toBe(true);
     await theirs.unlock();
+  },
+);
+
+row.real(
+  "another owner of the client that is granted a lock tells the one that had it, at once [§6 reasons] [B291]",
+  { kinds: EXCLUSIVE },
+  async ({ lock, view, twin }) => {
+    const first = await lock.lock();
+    await view.wipe();
+    const second = await lock.lock();
+    expect(first.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "taken" });
+    expect([first.isHeld, second.isHeld, await twin.isLocked()]).toEqual([false, true, true]);
+    expect(await failure(first.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "taken" });
+    await second.unlock();
   },
 );
 

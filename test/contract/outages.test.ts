@@ -1,6 +1,6 @@
 /** Contract section 2: calls, and those who wait, while Redis gives no answer, or one that is of no use. */
 import { expect } from "vitest";
-import { row, SINGLE, watch } from "../support/place/index.js";
+import { MULTI, row, SINGLE, watch } from "../support/place/index.js";
 
 /** Long enough that the poll wakes no waiter. */
 const NEVER = 600_000;
@@ -54,7 +54,7 @@ row(
 
 row(
   "a wait whose last try has no answer ends UNAVAILABLE, and one that ends while others hold the lock does not [§2 last-try-unanswered]",
-  { kinds: SINGLE, client: { ...PATIENT, pollCap: 500 } },
+  { kinds: [...SINGLE, MULTI], client: { ...PATIENT, pollCap: 500 } },
   async ({ lock, rival, a, pass }) => {
     const theirs = await rival.lock();
     const calls = [
@@ -98,7 +98,7 @@ row(
 for (const way of ["requests", "replies"] as const) {
   row(
     `a waiter whose try has no answer, since its ${way} are on their way, waits on and gets the lock once it is free [§2 waiting-survives-outage]`,
-    { kinds: SINGLE, client: { ...PATIENT, pollCap: 500 } },
+    { kinds: [...SINGLE, MULTI], client: { ...PATIENT, pollCap: 500 } },
     async ({ lock, rival, a, pass }) => {
       const theirs = await rival.lock();
       const call = watch(lock.lock());

@@ -3,10 +3,10 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 10_490,
-  delivery: 4_150,
+  contract: 10_504,
+  delivery: 4_135,
   entries: 8_580,
-  faults: 4_700,
+  faults: 4_795,
   fleet: 3_850,
   interop: 3_650,
   kinds: 5_800,

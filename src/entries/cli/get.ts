@@ -5,6 +5,7 @@ import { force, hasOthers } from "../inspector/force.js";
 import { type Command, EXIT, type Task, UsageError } from "./command.js";
 import { nameOf, show } from "./locks.js";
 import { EVERY, intervalOf, lookAgain } from "./look-again.js";
+import { spell } from "./terminal.js";
 
 const ONE = { least: 1, most: 1 };
 
@@ -71,15 +72,21 @@ export const unlock: Command = {
     const agreed = info !== null && (await agrees(task, info));
     const shown = info?.holders.map(({ ownerId }) => ownerId) ?? [];
     // The question may have stood for long.
-    const isMeant = agreed && (options.yes === true || !hasOthers(await inspect(task), shown));
+    const latest = agreed && options.yes !== true ? await inspect(task) : info;
+    const isMeant = agreed && !hasOthers(latest, shown);
     const unlocked = isMeant && (await force(connect().client, info));
     terminal.json({ unlocked });
     if (!info) terminal.say(`${task.words[0]} is free.`);
     else if (agreed && !isMeant) terminal.say("Others hold it by now.");
-    else if (agreed) terminal.say(unlocked ? "Unlocked." : "It was free by now.");
+    else if (agreed) terminal.say(unlocked ? unlockedText(latest ?? info) : "It was free by now.");
     return unlocked ? EXIT.ok : EXIT.found;
   },
 };
+
+/** No message tells a holder. */
+function unlockedText({ ttl }: LockInfo): string {
+  return `Unlocked. Who had it may work on for ${spell(ttl)}, until its next renewal or its deadline tells.`;
+}
 
 function inspect({ connect, words: [name = ""] }: Task): Promise<LockInfo | null> {
   return connect().client.inspect(name, { kinds: "all" });

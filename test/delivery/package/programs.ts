@@ -106,6 +106,8 @@ export function codeOf(error: unknown): string | undefined {
 
 // @ts-expect-error: no connection
 new LockClient({});
+// @ts-expect-error: not an option of ioredis
+LockClient.connect({ hots: "127.0.0.1" });
 // @ts-expect-error: not an option
 clients[0]?.getLock("a").lock({ timeout: 5 });
 // @ts-expect-error: a name is text

@@ -170,7 +170,7 @@ test("a command that is not there ends with 127, one that cannot run with 126, a
 });
 
 test.each(["lock", "fair", "fenced", "write", "read"] as const)(
-  "unlock --yes takes a %s away, and its holder is told",
+  "unlock --yes takes a %s away, tells for how long its holder may work on, and that one is told",
   async (kind) => {
     const name = `stuck ${kind}`;
     const lock = {
@@ -186,7 +186,9 @@ test.each(["lock", "fair", "fenced", "write", "read"] as const)(
     expect(hold.isHeld).toBe(true);
     const done = await site.main("unlock", name, "--yes");
     expect(done.code).toBe(0);
-    expect(done.out).toMatch(new RegExp(`^${name} {3}.*\n {2}● .*\nUnlocked.\n$`));
+    expect(done.out).toMatch(
+      new RegExp(`^${name} {3}.*\n {2}● .*\nUnlocked. Who had it may work on for \\d+ m?s, .*\n$`),
+    );
     await until("it is told", () => hold.signal.aborted);
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
     expect(await site.main("unlock", name, "--yes")).toMatchObject({ code: 1, out: `${name} is free.\n` });

@@ -82,22 +82,30 @@ test("a run of a permit with a lease gives it back, fn's error wins, and a permi
   }
 });
 
-test("a run without permits within its wait rejects WAIT_TIMEOUT, and a signal ends nothing but its wait [§5 semaphore]", async (place) => {
-  const { semaphore, pass, counts, settle } = place;
+test("a run without permits within its wait rejects WAIT_TIMEOUT, is told once if nobody has set them, and a signal ends nothing but its wait [§5 semaphore] [§1 events] [B289]", async (place) => {
+  const { a, semaphore, permits, pass, counts, settle } = place;
+  a.listen("waiting");
   const never = () => expect.unreachable("fn was called");
-  const late = watch(semaphore().run(never, { wait: 2_000 }));
-  await pass(2_000);
-  expect(late.error).toMatchObject({ code: "WAIT_TIMEOUT", lockName: NAME, waited: 2_000 });
+  const late = [semaphore(), permits()].map((of) => watch(of.run(never, { wait: 7_000 })));
+  await pass(7_000);
+  const message = expect.stringContaining("trySetPermits()");
+  for (const { error } of late)
+    expect(error).toMatchObject({ code: "WAIT_TIMEOUT", lockName: NAME, waited: 7_000, message });
+  const told = ["semaphore", "permits"].map((kind) => ({ lockName: NAME, kind, permits: "unset" }));
+  expect(a.heard("waiting")).toEqual(told);
   expect(await failure(semaphore().run(never, { wait: 0 }))).toMatchObject({ code: "WAIT_TIMEOUT" });
+  await semaphore().trySetPermits(1);
+  const other = new AbortController();
+  const { run, end } = await running(place, 1, other.signal);
   const controller = new AbortController();
   const waiting = watch(semaphore().run(never, { signal: controller.signal }));
   await settle();
   controller.abort("enough");
   await settle();
-  expect(waiting.outcome).toBe("enough");
-  await semaphore().trySetPermits(1);
-  const other = new AbortController();
-  const { run, end } = await running(place, 1, other.signal);
+  expect([waiting.outcome, a.heard("waiting")]).toEqual([
+    "enough",
+    [...told, { lockName: NAME, kind: "semaphore" }],
+  ]);
   other.abort("enough");
   end("done");
   await settle();

@@ -33,7 +33,7 @@ interface Way {
 
 const bothForms = (module: string): Way => ({
   name: module,
-  shows: " [B268]",
+  shows: " [B268] [B279]",
   packages: TYPED,
   options: { module },
   files: {
@@ -63,7 +63,7 @@ const WAYS: readonly Way[] = [
   {
     name: "bundler, by import and by require",
     shows: " [B268]",
-    packages: { "@types/node": node },
+    packages: TYPED,
     options: { module: "preserve", moduleResolution: "bundler" },
     files: { "one.ts": programs.EXCHANGED_IN_ONE },
     since: 5.4,
@@ -84,13 +84,15 @@ const WAYS: readonly Way[] = [
     packages: {},
     options: { module: "nodenext", lib: ["es2022", "esnext.disposable", "dom"], types: [] },
     files: {
+      // The types of ioredis need those of Node; ours do not.
+      "ioredis.d.ts": 'declare module "ioredis" { type RedisOptions = object }',
       "narrowed.mts": programs.NARROWED,
       "entries.mts": importAll(ENTRIES.filter((entry) => !OF_OTHERS.includes(entry))),
     },
   },
   {
     name: "every entry",
-    packages: { "@types/node": node, ...OTHERS },
+    packages: { ...TYPED, ...OTHERS },
     options: { module: "nodenext" },
     files: { "entries.mts": importAll(ENTRIES), "entries.cts": importAll(ENTRIES) },
   },
