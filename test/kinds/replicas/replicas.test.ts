@@ -126,16 +126,6 @@ describe("a master and a replica", () => {
     await expectOnlyTombstones(2);
   });
 
-  test("when permits are told, the replica has them", async () => {
-    await direct.mset("semaphore", 5, "permits", 5);
-    const client = connect();
-    await client.getSemaphore("semaphore").acquire(2);
-    const id = await client.getPermitExpirableSemaphore("permits").acquire({ lease: 60_000 });
-    const onReplica = replica.connect();
-    expect(await onReplica.mget("semaphore", "permits")).toEqual(["3", "4"]);
-    expect(await onReplica.zscore("{permits}:timeout", Buffer.from(id, "hex"))).not.toBeNull();
-  });
-
   test("with the replica's link stalled, lock and tryLock reject and nothing is held", async () => {
     const client = connect(IMPATIENT);
     const lock = client.getLock("job");
@@ -166,16 +156,6 @@ describe("a master and a replica", () => {
     await client.ready();
     link.stall();
     await expect(client.getLock("job").lock()).rejects.toMatchObject(short(0, 1));
-  });
-
-  test("a lost replica counts as none", async () => {
-    const lock = connect(IMPATIENT).getLock("job");
-    link.refuse();
-    await until("the master has lost its replica", async () => {
-      return (await master.info("replication")).get("connected_slaves") === "0";
-    });
-    await expect(lock.lock()).rejects.toMatchObject(short(0, 1));
-    expect(await direct.exists("job")).toBe(0);
   });
 });
 
