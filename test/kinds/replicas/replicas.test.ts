@@ -8,7 +8,6 @@ import {
   keyState,
   named,
   PATIENCE,
-  type RedisCluster,
   type RedisServer,
   startCluster,
   startProxy,
@@ -159,41 +158,22 @@ describe("a master and a replica", () => {
   });
 });
 
-describe("a cluster with a replica for each master", () => {
-  let cluster: RedisCluster;
-  let client: LockClient | undefined;
-
-  beforeAll(async () => {
-    cluster = await startCluster({ masters: 3, replicas: 1 });
-  });
-  afterEach(() => client?.close({ timeout: 0 }));
-  afterAll(() => cluster?.stop());
-
-  const names = ["a", "b", "c", "d"];
-
-  test("grants on every master are acknowledged", async () => {
-    client = new LockClient(cluster.connect(), { replicas: 1, replicasTimeout: 5_000 });
-    const redis = cluster.connect();
-    for (const name of names) {
-      const lock = client.getLock(name);
-      const hold = await lock.lock();
-      const nested = await lock.lock({ owner: hold });
-      expect((await keyState(redis, name)).value).toEqual({ [hold.ownerId]: "2" });
-      await nested.unlock();
-      await hold.unlock();
-      expect(await redis.exists(name)).toBe(0);
-    }
-  });
-
-  test("and undone when they are not", async () => {
-    const impatient = new LockClient(cluster.connect(), { replicas: 2, replicasTimeout: 1_500 });
-    client = impatient;
-    const redis = cluster.connect();
-    for (const name of names) {
-      await expect(impatient.getLock(name).lock()).rejects.toMatchObject(short(1, 2));
-      expect(await redis.exists(name)).toBe(0);
-    }
-  });
+test("on a cluster grants are acknowledged on every master, and undone where they are not", async () => {
+  await using cluster = await startCluster({ masters: 3, replicas: 1 });
+  const redis = cluster.connect();
+  await using enough = new LockClient(cluster.connect(), { replicas: 1, replicasTimeout: 5_000 });
+  await using tooMany = new LockClient(cluster.connect(), { replicas: 2, replicasTimeout: 1_500 });
+  for (const name of ["a", "b", "c", "d"]) {
+    const lock = enough.getLock(name);
+    const hold = await lock.lock();
+    const nested = await lock.lock({ owner: hold });
+    expect((await keyState(redis, name)).value).toEqual({ [hold.ownerId]: "2" });
+    await nested.unlock();
+    await hold.unlock();
+    expect(await redis.exists(name)).toBe(0);
+    await expect(tooMany.getLock(name).lock()).rejects.toMatchObject(short(1, 2));
+    expect(await redis.exists(name)).toBe(0);
+  }
 });
 
 test("a master that is demoted while a grant waits for replicas is not the end of the call [B27]", async () => {
