@@ -5,14 +5,14 @@
 const LINES = {
   contract: 10_490,
   delivery: 4_150,
-  entries: 8_580,
-  faults: 4_700,
-  fleet: 3_850,
+  entries: 8_350,
+  faults: 4_420,
+  fleet: 3_810,
   interop: 3_650,
-  kinds: 5_800,
-  lua: 4_100,
+  kinds: 5_720,
+  lua: 4_080,
   simulation: 5_850,
-  support: 4_355,
+  support: 4_130,
   topology: 1_820,
 };
 
