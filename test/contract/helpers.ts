@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import type * as holdfast from "../../src/index.js";
-import type { Hold, Lock, LockClient, LockEventName, LockEvents } from "../../src/index.js";
+import type { Lock, LockClient, LockEventName, LockEvents } from "../../src/index.js";
 import { deferred } from "../support/deferred.js";
 import { EVENTS } from "../support/event-names.js";
 import { type Endpoint, failure, type RedisServer, redisCall, until, watch } from "../support/index.js";
@@ -63,11 +63,6 @@ export async function warmUp(lock: Lock): Promise<void> {
 /** Like {@link warmUp}, repeated until it succeeds: on a busy machine a short time-out may be over first. */
 export async function warmUpAtLast(lock: Lock): Promise<void> {
   await until("it is warm", () => warmUp(lock).then(() => true));
-}
-
-/** Takes a lock with a short lease, again until a grant arrives before its lease is over. */
-export function takeBriefly(lock: Lock, lease: number): Promise<Hold> {
-  return until("a grant arrives within its lease", () => lock.lock({ lease }));
 }
 
 /** Creates a user with these rights, written as for ACL SETUSER with a space between two. */

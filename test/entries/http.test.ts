@@ -105,24 +105,6 @@ describe.each(apps)("$name", ({ name, start }) => {
     expect(away.status).toBe(503);
     expect(await away.json()).toMatchObject({ code: "CLIENT_CLOSED" });
   });
-
-  test("requests that come at once sell each piece once, each for itself", async () => {
-    const client = newClient();
-    const stock = client.getLock(`${name}: stock`);
-    let left = 15;
-    const port = await serve(client, async () => {
-      await stock.lock();
-      const read = left;
-      await stock.lock();
-      await stock.unlock();
-      left = Math.max(0, read - 1);
-      await stock.unlock();
-      return { sold: read > 0 };
-    });
-    const buy = async () => (await post(port)).json() as Promise<{ sold: boolean }>;
-    const sales = await Promise.all(Array.from({ length: 20 }, buy));
-    expect([sales.filter(({ sold }) => sold).length, left]).toEqual([15, 0]);
-  });
 });
 
 test.each([

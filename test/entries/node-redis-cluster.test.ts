@@ -23,8 +23,7 @@ import {
   until,
 } from "../support/index.js";
 import { namesOn } from "../topology/cluster-crew.js";
-import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
-import { expectLocks, FAR, twoClients } from "./smoke.js";
+import { Clients, expectLeftToItsUser, FAR, twoClients, VERSIONS } from "./node-redis-support.js";
 
 const clients = new Clients();
 
@@ -83,13 +82,6 @@ test.for([
     subscriber.disconnect();
   },
 );
-
-test.each([
-  ["sends messages to all nodes", {}, { shardedPubSub: false }],
-  ["connects to nodes when it needs them", { minimizeConnections: true }, {}],
-])("a lock is taken, refused, passed on and expires on a client that %s", async (_, given, options) => {
-  await expectLocks(() => fromNodeRedis(make(given)), options);
-});
 
 test("a client is connected by the first call and otherwise left to its user, whose close touches no lock", async () => {
   await expectLeftToItsUser(() => make());

@@ -194,38 +194,6 @@ describe("redis 6 through an outage", () => {
       expect(await countOf(server, it.name)).toBe(0);
     }
   });
-
-  test("no section is lost and none overlaps while all connections are cut again and again", async () => {
-    await using it = await bed();
-    await using other = await bed();
-    let inside = 0;
-    let done = 0;
-    const work = async ({ locks }: Bed): Promise<void> => {
-      for (let i = 0; i < 8; i++) {
-        await locks.getLock(it.name).run(async () => {
-          expect(++inside).toBe(1);
-          await new Promise((resolve) => setImmediate(resolve));
-          inside--;
-          done++;
-        });
-      }
-    };
-    let cutting = true;
-    const cuts = (async () => {
-      while (cutting) {
-        await new Promise((resolve) => setTimeout(resolve, 15));
-        it.proxy.cut();
-        other.proxy.cut();
-        await Promise.all([it, other].map(({ locks }) => locks.getLock("other").isLocked()));
-      }
-    })();
-    await Promise.all([it, it, other, other].map(work)).finally(() => {
-      cutting = false;
-    });
-    await cuts;
-    expect(done).toBe(32);
-    expect(await countOf(server, it.name)).toBe(0);
-  });
 });
 
 test("version 6 keeps no account of clients whose attempts to connect have failed", async () => {

@@ -15,8 +15,7 @@ import {
   UNHURRIED,
   until,
 } from "../support/index.js";
-import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
-import { twoClients } from "./smoke.js";
+import { Clients, expectLeftToItsUser, twoClients, VERSIONS } from "./node-redis-support.js";
 
 const LONG = { timeout: 2 * PATIENCE };
 const REPLICATED = { ...UNHURRIED, replicas: 1, replicasTimeout: PATIENCE };

@@ -1,11 +1,10 @@
-/** What the tests of node-redis share: the versions, and clients that end with their file. */
-
+/** What the tests of node-redis share: the versions, and clients that end with their test or file. */
 import * as redis6 from "redis";
 import * as redis5 from "redis5";
 import { afterAll, expect } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
-import { LockClient, type RedisConnection } from "../../src/index.js";
-import { type NodeRedis, nodeRedis, type TestClient, UNHURRIED } from "../support/index.js";
+import { LockClient, type LockClientOptions, type RedisConnection } from "../../src/index.js";
+import { forTest, type NodeRedis, nodeRedis, type TestClient, UNHURRIED } from "../support/index.js";
 
 /** By default version 5 speaks RESP2, and version 6 RESP3. */
 export const VERSIONS: [name: string, redis: NodeRedis][] = [
@@ -33,6 +32,18 @@ function destroy(client: TestClient): void {
   if (!client.isOpen) return;
   // The `destroy` of a sentinel's client returns a promise.
   void Promise.resolve(client.destroy()).catch(() => {});
+}
+
+/** Times so long that only a message can wake a waiter in time. */
+export const FAR: LockClientOptions = { ...UNHURRIED, pollCap: 600_000, watchdogTimeout: 60_000 };
+
+/** Two clients of the library, each on a connection of its own. */
+export function twoClients(
+  connect: () => RedisConnection,
+  options: LockClientOptions = FAR,
+): [LockClient, LockClient] {
+  const make = () => forTest(new LockClient(connect(), options));
+  return [make(), make()];
 }
 
 /**

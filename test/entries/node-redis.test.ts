@@ -7,8 +7,7 @@ import { LockClient, type LockClientOptions, MultiLock } from "../../src/index.j
 import { failure, nextEvent, untilWaiting } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, forTest, startRedis, type TestClient, UNHURRIED, until } from "../support/index.js";
-import { Clients, expectLeftToItsUser, VERSIONS } from "./node-redis-support.js";
-import { twoClients } from "./smoke.js";
+import { Clients, expectLeftToItsUser, twoClients, VERSIONS } from "./node-redis-support.js";
 
 const clients = new Clients();
 
@@ -70,6 +69,8 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     const [ours, theirs] = twoClients(() => fromNodeRedis(make()), UNHURRIED);
     const semaphore = ours.getSemaphore(`desks ${version}`);
     await semaphore.trySetPermits(1);
+    // The server's errors arrive as such.
+    expect(await failure(ours.getLock(semaphore.name).lock())).toMatchObject({ code: "WRONG_DATA" });
     await semaphore.acquire();
     const waiting = theirs.getSemaphore(`desks ${version}`).acquire();
     await semaphore.release();

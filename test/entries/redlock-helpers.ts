@@ -1,14 +1,38 @@
-/** What the tests of redlock's face share: Redlock objects with connections of their own, and the state of masters. */
+/** What the tests of redlock's face share: Redlock objects with connections of their own, masters, and their state. */
 import { Redis as Redis5 } from "ioredis5";
-import { expect, onTestFinished } from "vitest";
+import { afterEach, expect, onTestFinished } from "vitest";
 import { ExecutionError, Redlock, ResourceLockedError, type Settings } from "../../src/entries/redlock.js";
-import { type RedisServer, until } from "../support/index.js";
+import { failOnUnhandledRejections } from "../faults/harness.js";
+import { forFile, type RedisServer, redisCall, startRedis, until } from "../support/index.js";
 
 /** Milliseconds, longer than any test. */
 export const LONG = 600_000;
 /** A wait longer than any test; a poll would come too late. */
 export const PATIENT: Partial<Settings> = { retryCount: 1, retryDelay: LONG, retryJitter: 0 };
 export const ONCE: Partial<Settings> = { retryCount: 0 };
+
+/**
+ * Independent masters for the tests of one file. Masters that a test has stopped or killed are up again for the next
+ * test. The file fails if a promise rejects without a handler.
+ */
+export function useMasters(count: number): Promise<readonly RedisServer[]> {
+  failOnUnhandledRejections();
+  const servers: RedisServer[] = [];
+  afterEach(async () => {
+    await Promise.all(
+      servers.map(async (server) => {
+        server.resume();
+        await redisCall(server, ["PING"], 2_000).catch(() => server.restart());
+      }),
+    );
+  });
+  const starting = async () => {
+    const server = await forFile(startRedis());
+    servers.push(server);
+    return server;
+  };
+  return Promise.all(Array.from({ length: count }, starting));
+}
 
 /** A Redlock object with its own connections, as in another process; ended after the test. */
 export function newRedlock(

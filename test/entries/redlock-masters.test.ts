@@ -1,8 +1,3 @@
-/**
- * The face of redlock on masters that are dead, silent, slow, not masters of their own, or hold other data; and for
- * several resources on three masters, where each resource is a Redlock of its own.
- */
-import { Redis } from "ioredis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Redlock } from "../../src/entries/redlock.js";
 import { isLockError } from "../../src/index.js";
@@ -10,16 +5,13 @@ import { freshName, script } from "../faults/harness.js";
 import {
   type FaultProxy,
   forTest,
-  freePort,
   PATIENCE,
   type RedisServer,
-  releasePort,
   startCluster,
   startProxy,
   startRedis,
   until,
 } from "../support/index.js";
-import { useMasters } from "./masters.js";
 import {
   countHeld,
   executionError,
@@ -31,6 +23,7 @@ import {
   PATIENT,
   untilAwaited,
   untilFree,
+  useMasters,
   votesAgainst,
 } from "./redlock-helpers.js";
 
@@ -194,21 +187,6 @@ test("a release that no quorum confirms says so, and may be called again", async
   expect(isLockError(error.cause, "UNAVAILABLE")).toBe(true);
   first.resume();
   await until("it is released", () => lock.release().then(() => true));
-});
-
-test("a client that cannot connect lets the call fail, and each attempt says by what", async () => {
-  const port = await freePort();
-  const never = { maxRetriesPerRequest: 0, retryStrategy: () => null, reconnectOnError: () => false };
-  const redis = new Redis({ host: "127.0.0.1", port, ...never }).on("error", () => {});
-  const redlock = new Redlock([redis], ONCE);
-  const { attempts } = await executionError(redlock.acquire([freshName()], LONG));
-  expect(attempts.length).toBeGreaterThan(0);
-  for (const { votesFor, votesAgainst } of await Promise.all(attempts)) {
-    expect(votesFor.size).toBe(0);
-    for (const vote of votesAgainst.values()) expect(vote).toMatchObject({ code: "UNAVAILABLE" });
-  }
-  await redlock.quit();
-  releasePort(port);
 });
 
 const QUORUM = 2;

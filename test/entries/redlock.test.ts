@@ -15,7 +15,6 @@ import { isLockError, LockClient } from "../../src/index.js";
 import { isBuilt } from "../contract/helpers.js";
 import { freshName } from "../faults/harness.js";
 import { forTest, PATIENCE, STEADY, until } from "../support/index.js";
-import { useMasters } from "./masters.js";
 import {
   countHeld,
   executionError,
@@ -27,6 +26,7 @@ import {
   PATIENT,
   untilAwaited,
   untilFree,
+  useMasters,
   votesAgainst,
 } from "./redlock-helpers.js";
 
@@ -132,16 +132,6 @@ describe.each([
       await lock.release();
     });
     if (count === 1) await ours.run(() => executionError(redlock.acquire([name], LONG)));
-  });
-
-  test("a waiter is woken by the release, long before retryDelay", async () => {
-    const [holder, other] = [make(), make(PATIENT)];
-    const name = freshName();
-    const lock = await holder.acquire([name], LONG);
-    const next = other.acquire([name], LONG);
-    await untilAwaited(servers(), name);
-    await lock.release();
-    await (await next).release();
   });
 
   test("a call waits for retryCount * (retryDelay + retryJitter), and with retryCount -1 for ever", async () => {

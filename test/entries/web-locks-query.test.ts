@@ -4,14 +4,9 @@ import { createLockManager, type LockInfo } from "../../src/entries/web-locks.js
 import { until } from "../support/index.js";
 import { never, newName, webLocksScene } from "./web-locks-scene.js";
 
-const { party, server } = await webLocksScene();
+const { party } = await webLocksScene();
 
 const of = (infos: readonly LockInfo[], name: string) => infos.filter((info) => info.name === name);
-
-test("nothing is held or pending where nobody has asked", async () => {
-  await server.call("FLUSHALL");
-  expect(await party().manager.query()).toEqual({ held: [], pending: [] });
-});
 
 test("requests show as soon as they are made, each with its name, mode and clientId", async () => {
   const { client, manager, name: a } = party();

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { createLockManager, type LockManager, type LockMode } from "../../src/entries/web-locks.js";
 import type { LockClient } from "../../src/index.js";
-import { deferred, failure } from "../contract/helpers.js";
+import { failure } from "../contract/helpers.js";
 import { until } from "../support/index.js";
 import { failureOf, never, newName, turn, webLocksScene } from "./web-locks-scene.js";
 
@@ -132,23 +132,6 @@ describe("the callback", () => {
       await first.release();
     },
   );
-
-  test.each(["resolves", "rejects"])("holds the lock until what it returned %s", async (how) => {
-    const { modes, request } = party();
-    const order: string[] = [];
-    const { promise, resolve } = deferred();
-    const settling = promise.then(() => {
-      order.push("settled");
-      if (how === "rejects") throw new Error("test");
-    });
-    const first = request({}, () => settling).catch(() => {});
-    const second = request({}, () => order.push("second"));
-    await until("the second waits", async () => (await modes())[1] === "e");
-    expect(order).toEqual([]);
-    resolve();
-    await Promise.all([first, second]);
-    expect(order).toEqual(["settled", "second"]);
-  });
 
   test("is not re-entrant, in a run or scope of its client neither", async () => {
     const { client, name, isFree, request } = party();

@@ -5,11 +5,14 @@ import type { LockClient } from "../../src/index.js";
 import { isPresence, type KeyState, keyState, type Matcher, until } from "../support/index.js";
 import { type Bed, turn, type Watched, watch } from "./harness.js";
 
-class Beds implements AsyncDisposable {
+/** Clients that all use the names of the first one's bed; also shows the server's keys of that name, and its waiters. */
+export class NamedBeds implements AsyncDisposable {
   readonly beds: readonly Bed[];
+  readonly name: string;
 
   constructor(beds: readonly Bed[]) {
     this.beds = beds;
+    this.name = this.bed(0).name;
   }
 
   bed(i: number): Bed {
@@ -24,16 +27,6 @@ class Beds implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.beds.map((bed) => bed.dispose()));
-  }
-}
-
-/** Clients that all use the names of the first one's bed; also shows the server's keys of that name, and its waiters. */
-export class NamedBeds extends Beds {
-  readonly name: string;
-
-  constructor(beds: readonly Bed[]) {
-    super(beds);
-    this.name = this.bed(0).name;
   }
 
   /** A connection past all proxies; for a cluster, a client that finds the nodes by itself. */

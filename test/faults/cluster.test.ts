@@ -1,6 +1,14 @@
-/** Wake-ups on a cluster: sharded and classic pub/sub, lost connections of nodes, and a slot that moves. */
+/** On a cluster: wake-ups by sharded and classic pub/sub, lost connections of nodes, and what a call without an answer says. */
 import { describe, expect, test } from "vitest";
-import { isSharded, needSharded, ownConnections, type UserRedis, until } from "../support/index.js";
+import { LockClient } from "../../src/index.js";
+import {
+  forTest,
+  isSharded,
+  needSharded,
+  ownConnections,
+  startClusterProxy,
+  until,
+} from "../support/index.js";
 import { failsSoon, Stage, soon, useStage, watch } from "./harness.js";
 import { expectNothingLeft } from "./remains.js";
 
@@ -54,49 +62,31 @@ describe.concurrent("a waiter of another client is woken", () => {
   );
 });
 
-describe.concurrent("the first call of a client, which has to ask the server about sharded pub/sub,", () => {
-  /** A client that has not asked yet whether the server has sharded pub/sub; its node answers PUBSUB after `ms`. */
-  async function fresh(ms: number, commandTimeout = 3_000) {
-    const bed = await stage.bed({ topology, client: { shardedPubSub: false } });
-    const { LockClient } = await import("../../src/index.js");
-    const own = ownConnections(bed.redis);
-    const client = new LockClient(bed.redis, { commandTimeout });
-    bed.delayAll(ms, ([verb]) => verb === "PUBSUB");
-    const dispose = async (): Promise<void> => {
-      await client.close({ timeout: 0 });
-      await bed.dispose();
-    };
-    return {
-      bed,
-      own: own[0] as UserRedis,
-      client,
-      lock: client.getLock(bed.name),
-      [Symbol.asyncDispose]: dispose,
-    };
-  }
-
-  test.for([
-    ["says nothing about the server: it rejects, and the next call asks again", "ERR backend is restarting"],
-    ["asks for a password: it rejects, and the next call asks again", "NOAUTH Authentication required."],
-  ])("is answered by an error that %s [B192]", async ([, answer = ""], context) => {
+test.for(["ERR backend is restarting", "NOAUTH Authentication required."])(
+  "a first call whose question about sharded pub/sub is answered with %s rejects, and the next call asks again [B192]",
+  async (answer, context) => {
     await needSharded(true, context);
-    await using it = await fresh(0);
-    const redis = it.own as unknown as { call(...args: string[]): Promise<unknown> };
+    await using bed = await stage.bed({ topology, client: { shardedPubSub: false } });
+    const own = ownConnections(bed.redis);
+    // A client that has not asked yet.
+    await using client = new LockClient(bed.redis);
+    const redis = own[0] as unknown as { call(...args: string[]): Promise<unknown> };
     const call = redis.call.bind(redis);
     let asked = 0;
     redis.call = (...args) =>
       args[0] === "PUBSUB" && asked++ === 0
         ? Promise.reject(Object.assign(new Error(answer), { name: "ReplyError" }))
         : call(...args);
-    expect(await failsSoon(watch(it.lock.lock()))).toHaveProperty("cause.message", answer);
-    const theirs = await it.bed.lock.lock();
-    const second = watch(it.lock.lock());
-    await until("it listens", async () => (await listening(stage, it.bed.name, true)).length > 0);
+    const lock = client.getLock(bed.name);
+    expect(await failsSoon(watch(lock.lock()))).toHaveProperty("cause.message", answer);
+    const theirs = await bed.lock.lock();
+    const second = watch(lock.lock());
+    await until("it listens", async () => (await listening(stage, bed.name, true)).length > 0);
     expect(asked).toBe(2);
     await theirs.unlock();
     await (await soon(second)).unlock();
-  });
-});
+  },
+);
 
 describe.concurrent("subscribers", () => {
   test.for([true, false])(
@@ -120,4 +110,24 @@ describe.concurrent("subscribers", () => {
       await expectNothingLeft(bed, 20_000);
     },
   );
+});
+
+test("the trouble of a node that has answered since is not the cause of another node's silence [B255]", async () => {
+  await using proxies = await startClusterProxy(stage.cluster);
+  const client = forTest(new LockClient(proxies.connect(), { commandTimeout: 1_000, presence: false }));
+  const [once, now] = [client.getLock("{a}"), client.getLock("{b}")];
+  const [first, second] = [await proxies.proxyFor("{a}"), await proxies.proxyFor("{b}")];
+  expect(first).not.toBe(second);
+  await Promise.all([once, now].map((lock) => lock.run(() => {})));
+
+  first.refuse();
+  expect(await failsSoon(watch(once.lock()))).toMatchObject({ code: "UNAVAILABLE" });
+  first.restore();
+  await until("it answers again", () => once.run(() => true).catch(() => false));
+
+  second.blackhole();
+  const silent = await failsSoon(watch(now.lock()));
+  expect(silent).toMatchObject({ code: "UNAVAILABLE" });
+  expect(String((silent as Error).cause)).not.toContain(`:${first.port}`);
+  second.restore();
 });

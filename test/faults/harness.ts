@@ -10,7 +10,6 @@ import * as generated from "../../src/scripts/generated.js";
 import {
   allKeys,
   type ClientOptions,
-  type ClusterClientOptions,
   type ClusterProxy,
   type FaultProxy,
   forFile,
@@ -66,7 +65,6 @@ export interface BedOptions {
   readonly version?: Version;
   /** Options of the connection, or of those to the nodes. */
   readonly redis?: ClientOptions;
-  readonly cluster?: ClusterClientOptions;
   /** The client's calls are {@link UNHURRIED} unless these options say otherwise. */
   readonly client?: LockClientOptions;
   /** Standalone only: the client's subscriber connection has a proxy of its own. */
@@ -92,8 +90,6 @@ export interface Bed extends AsyncDisposable {
   readonly subscribing: FaultProxy;
   /** The connections that the client has made for itself; filled only if the bed is split. */
   readonly subscribers: readonly Redis[];
-  /** Delays replies of every server, until `restore` at the end. */
-  delayAll(ms: number, match: Matcher): void;
   readonly observer: ScanClient | ScanCluster;
   /** The client's `lost` and `error` events. */
   readonly troubles: readonly [name: "lost" | "error", event: unknown][];
@@ -168,8 +164,7 @@ export class Stage implements AsyncDisposable {
       Object.assign(user, { duplicate });
     }
     const observer = this.server.connect(redis.db === undefined ? {} : { db: redis.db });
-    const delayAll: Bed["delayAll"] = (ms, match) => proxy.delayReplies(ms, match);
-    const parts = { proxy, subscribing, subscribers, observer, delayAll };
+    const parts = { proxy, subscribing, subscribers, observer };
     return bedOf(freshName(), user, parts, options, async () => {
       observer.disconnect();
       await Promise.all([proxy.stop(), split && subscribing.stop()]);
@@ -177,19 +172,16 @@ export class Stage implements AsyncDisposable {
   }
 
   async #onCluster(options: BedOptions): Promise<Bed> {
-    const { version = 6, redis = {}, cluster = {} } = options;
+    const { version = 6, redis = {} } = options;
     const proxies: ClusterProxy = await startClusterProxy(this.cluster);
-    const all = { natMap: proxies.natMap, ...cluster, redisOptions: redis };
+    const all = { natMap: proxies.natMap, redisOptions: redis };
     const user = (version === 6
       ? new Cluster(proxies.startupNodes, all)
       : new Cluster5(proxies.startupNodes, all as object)) as unknown as UserRedis;
     const observer = this.cluster.connect();
     const name = freshName();
     const proxy = await proxies.proxyFor(name);
-    const delayAll: Bed["delayAll"] = (ms, match) => {
-      for (const each of proxies.proxies.values()) each.delayReplies(ms, match);
-    };
-    const parts = { proxy, subscribing: proxy, subscribers: [], observer, delayAll };
+    const parts = { proxy, subscribing: proxy, subscribers: [], observer };
     return bedOf(name, user, parts, options, async () => {
       observer.disconnect();
       await proxies.stop();
@@ -204,7 +196,7 @@ function userRedis(version: Version, options: ClientOptions): UserRedis {
 async function bedOf(
   name: string,
   redis: UserRedis,
-  parts: Pick<Bed, "proxy" | "subscribing" | "subscribers" | "observer" | "delayAll">,
+  parts: Pick<Bed, "proxy" | "subscribing" | "subscribers" | "observer">,
   options: BedOptions,
   end: () => Promise<void>,
 ): Promise<Bed> {

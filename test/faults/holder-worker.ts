@@ -1,20 +1,10 @@
-/** A process that holds one lock, stalls its event loop on request, and reports the state of its hold. */
+/** A process that holds one fenced lock, stalls its event loop on request, and reports the state of its hold. */
 import { Redis } from "ioredis";
-import { type Hold, isLockError, LockClient } from "../../src/index.js";
+import { type FencedHold, isLockError, LockClient } from "../../src/index.js";
 import { UNHURRIED } from "../support/patience.js";
-import { SINGLE } from "../support/place/kinds.js";
 import { until } from "../support/until.js";
 
-interface TakeRequest {
-  readonly port: number;
-  readonly name: string;
-  /** The name of one of `SINGLE`. */
-  readonly kind: string;
-  readonly watchdogTimeout?: number;
-  readonly lease?: number;
-}
-
-/** The state of a hold at one moment, and the error that `assertHeld` threw. */
+/** The state of a hold at one moment, and the code of the error that `assertHeld` threw. */
 export interface Look {
   readonly isHeld: boolean;
   readonly aborted: boolean;
@@ -30,14 +20,12 @@ export interface Stall {
   readonly lostEvents: number;
 }
 
-let redis: Redis | undefined;
-let client: LockClient | undefined;
-let hold: Hold | undefined;
+let hold: FencedHold | undefined;
 let lostEvents = 0;
 const unhandled: string[] = [];
 process.on("unhandledRejection", (reason) => unhandled.push(String(reason)));
 
-function theHold(): Hold {
+function theHold(): FencedHold {
   if (hold === undefined) throw new Error("nothing was taken");
   return hold;
 }
@@ -47,45 +35,41 @@ function codeOf(error: unknown): string {
 }
 
 function look(): Look {
-  const isHeld = theHold().isHeld;
-  const aborted = theHold().signal.aborted;
+  const { isHeld, remaining, signal } = theHold();
+  const { aborted } = signal;
   let thrown: string | undefined;
   try {
     theHold().assertHeld();
   } catch (error) {
     thrown = codeOf(error);
   }
-  return { isHeld, aborted, thrown, remaining: theHold().remaining };
+  return { isHeld, aborted, thrown, remaining };
 }
 
-function busy(ms: number): void {
-  const end = performance.now() + ms;
-  while (performance.now() < end);
+interface TakeRequest {
+  readonly port: number;
+  readonly name: string;
+  readonly watchdogTimeout: number;
 }
 
 /** The handlers for `worker.request`. */
 export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
-  take: async ({ port, name, kind: wanted, watchdogTimeout, lease }: TakeRequest) => {
-    const kind = SINGLE.find((each) => each.name === wanted);
-    if (kind === undefined) throw new Error(`no kind ${wanted}`);
-    redis = new Redis({ port, host: "127.0.0.1" });
+  /** Resolves with the token. */
+  take: async ({ port, name, watchdogTimeout }: TakeRequest) => {
+    const redis = new Redis({ port, host: "127.0.0.1" });
     redis.on("error", () => {});
-    const taking = new LockClient(redis, { ...UNHURRIED, watchdogTimeout });
-    client = taking;
-    // Repeated, because a short lease may be over before the grant arrives.
-    hold = await until("it is granted in time", () =>
-      kind.make([taking], name).lock(lease === undefined ? {} : { lease }),
-    );
+    const client = new LockClient(redis, { ...UNHURRIED, watchdogTimeout });
     client.on("lost", () => lostEvents++);
+    // Repeated, because a short lease may be over before the grant arrives.
+    hold = await until("it is granted in time", () => client.getFencedLock(name).lock());
     hold.signal.addEventListener("abort", () => {});
-    return hold.ownerId;
+    return hold.token;
   },
   look: async () => look(),
   /** Blocks the event loop for `ms`; `first` is the state right after that. */
   stall: async (ms: number): Promise<Stall> => {
-    busy(ms);
-    const isHeld = theHold().isHeld;
-    const first = { ...look(), isHeld };
+    for (const end = performance.now() + ms; performance.now() < end; );
+    const first = look();
     await Promise.resolve();
     const afterMicrotask = look();
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -100,10 +84,5 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
       return codeOf(error);
     }
   },
-  lostEvents: async () => lostEvents,
   unhandled: async () => unhandled,
-  close: async () => {
-    await client?.close({ timeout: 0 });
-    redis?.disconnect();
-  },
 };

@@ -1,5 +1,5 @@
 /** The cost of many calls that are given up while Redis does not answer: during the outage, at its end, and after it. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { MOST_UNFINISHED } from "../../src/redis/backlog.js";
 import { failure } from "../contract/helpers.js";
 import { type Matcher, startProxy, startWorker, until } from "../support/index.js";
@@ -54,86 +54,82 @@ function undosBefore(bed: Bed, match: Matcher): number {
 /** An unlock is the same command. */
 const undos = (bed: Bed): number => bed.proxy.count(script("end", bed.name));
 
-describe("a lock", () => {
-  test("a call that is given up is undone by one command, however long the outage lasts [B31]", async () => {
-    await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
-    bed.proxy.clear();
-    bed.proxy.stall();
-    await giveUp(bed, 100);
-    await pause(LONG);
-    bed.proxy.restore();
-    await untilUndone(bed);
-    await until("each has its marker", async () => (await markers(bed)) >= 100);
-    // Each loss of the connection may send again what was on its way.
-    expect(undos(bed)).toBeLessThanOrEqual(100 + 3 * AT_A_TIME);
-    expect(bed.proxy.count(script("take", bed.name))).toBeLessThanOrEqual(200);
-  });
+test("a call that is given up is undone by one command, however long the outage lasts [B31]", async () => {
+  await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
+  bed.proxy.clear();
+  bed.proxy.stall();
+  await giveUp(bed, 100);
+  await pause(LONG);
+  bed.proxy.restore();
+  await untilUndone(bed);
+  await until("each has its marker", async () => (await markers(bed)) >= 100);
+  // Each loss of the connection may send again what was on its way.
+  expect(undos(bed)).toBeLessThanOrEqual(100 + 3 * AT_A_TIME);
+  expect(bed.proxy.count(script("take", bed.name))).toBeLessThanOrEqual(200);
 });
 
-describe("an outage", () => {
-  test("calls for one lock are undone many by one command", async () => {
-    await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
-    bed.proxy.clear();
-    bed.proxy.stall();
-    // The waiting calls form a queue, and only the first of them asks Redis.
-    const calls = await Promise.allSettled(Array.from({ length: 400 }, () => bed.lock.tryLock()));
-    expect(calls.every(({ status }) => status === "rejected")).toBe(true);
-    bed.proxy.restore();
-    await until("each has its marker", async () => (await markers(bed)) === 400);
-    await untilUndone(bed);
-    expect(undos(bed)).toBeLessThanOrEqual(10);
-  });
+test("calls for one lock are undone many by one command", async () => {
+  await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
+  bed.proxy.clear();
+  bed.proxy.stall();
+  // The waiting calls form a queue, and only the first of them asks Redis.
+  const calls = await Promise.allSettled(Array.from({ length: 400 }, () => bed.lock.tryLock()));
+  expect(calls.every(({ status }) => status === "rejected")).toBe(true);
+  bed.proxy.restore();
+  await until("each has its marker", async () => (await markers(bed)) === 400);
+  await untilUndone(bed);
+  expect(undos(bed)).toBeLessThanOrEqual(10);
+});
 
-  test("a new call is sent before the clean-up, all but a few commands of it", async () => {
-    await using bed = await stage.bed();
-    bed.proxy.clear();
-    bed.proxy.stall();
-    await giveUp(bed, 1_000);
-    const call = watch(bed.make(`${bed.name}new`).lock());
-    bed.proxy.restore();
-    await (await soon(call)).unlock();
-    await until("all calls are undone", () => undos(bed) >= 1_000);
-    await untilUndone(bed);
-    expect(undosBefore(bed, script("take", `${bed.name}new`))).toBeLessThanOrEqual(AT_A_TIME);
-  });
+test("a new call is sent before the clean-up, all but a few commands of it", async () => {
+  await using bed = await stage.bed();
+  bed.proxy.clear();
+  bed.proxy.stall();
+  await giveUp(bed, 1_000);
+  const call = watch(bed.make(`${bed.name}new`).lock());
+  bed.proxy.restore();
+  await (await soon(call)).unlock();
+  await until("all calls are undone", () => undos(bed) >= 1_000);
+  await untilUndone(bed);
+  expect(undosBefore(bed, script("take", `${bed.name}new`))).toBeLessThanOrEqual(AT_A_TIME);
+});
 
-  test("calls beyond a bound are refused at once, and told so; it is over when Redis answers", {
-    timeout: 150_000,
-  }, async () => {
-    await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
-    bed.proxy.clear();
-    bed.proxy.stall();
-    await giveUp(bed, MOST_UNFINISHED);
-    // Some calls ended before their commands; wait until those commands are given up, too.
-    await until("all of them count", () => refusal(bed.lock.tryLock(20)), { every: 0 });
-    for (const call of [
-      () => bed.lock.tryLock(60_000),
-      () => bed.lock.lock(),
-      () => bed.lock.isLocked(),
-      () => bed.client.getSemaphore(`${bed.name}s`).acquire(),
-    ]) {
-      expect(await refusal(call())).toBe(true);
-    }
-    bed.proxy.restore();
-    await until("there is room again", () => bed.make(`${bed.name}new`).run(() => true));
-    await until("all are undone", () => undos(bed) >= MOST_UNFINISHED, { timeout: 90_000 });
-    // A connection that has been silent is made anew, and ioredis sends once more what it has.
-    expect(bed.proxy.count(script("take", bed.name))).toBeLessThanOrEqual(2 * MOST_UNFINISHED);
-    expect(undos(bed)).toBeLessThanOrEqual(MOST_UNFINISHED + 100);
-  });
+test("calls beyond a bound are refused at once, and told so; it is over when Redis answers", {
+  timeout: 150_000,
+}, async () => {
+  await using bed = await stage.bed({ client: { commandTimeout: COMMAND_TIMEOUT } });
+  bed.proxy.clear();
+  bed.proxy.stall();
+  await giveUp(bed, MOST_UNFINISHED);
+  // Some calls ended before their commands; wait until those commands are given up, too.
+  await until("all of them count", () => refusal(bed.lock.tryLock(20)), { every: 0 });
+  for (const call of [
+    () => bed.lock.tryLock(60_000),
+    () => bed.lock.lock(),
+    () => bed.lock.isLocked(),
+    () => bed.client.getSemaphore(`${bed.name}s`).acquire(),
+  ]) {
+    expect(await refusal(call())).toBe(true);
+  }
+  bed.proxy.restore();
+  await until("there is room again", () => bed.make(`${bed.name}new`).run(() => true));
+  await until("all are undone", () => undos(bed) >= MOST_UNFINISHED, { timeout: 90_000 });
+  // A connection that has been silent is made anew, and ioredis sends once more what it has.
+  expect(bed.proxy.count(script("take", bed.name))).toBeLessThanOrEqual(2 * MOST_UNFINISHED);
+  expect(undos(bed)).toBeLessThanOrEqual(MOST_UNFINISHED + 100);
+});
 
-  test("what a given-up call costs a process is small, and does not grow", { timeout: 120_000 }, async () => {
-    await using proxy = await startProxy(stage.server);
-    await using child = await startWorker(worker(), { execArgv: ["--expose-gc"] });
-    await child.request("connect", { port: proxy.port, commandTimeout: COMMAND_TIMEOUT });
-    proxy.stall();
-    const count = 3_000;
-    const spent = await child.request<number>("giveUp", { count, name: "bytes-" });
-    expect(spent / count).toBeLessThan(12_000);
-    const grown = await child.request<number>("idle", { ms: 2 * LONG });
-    expect(grown / count).toBeLessThan(1_000);
-    proxy.restore();
-    await until("a new lock works", () => child.request("use", { name: "bytes-new" }).then(() => true));
-    await child.request("end");
-  });
+test("what a given-up call costs a process is small, and does not grow", { timeout: 120_000 }, async () => {
+  await using proxy = await startProxy(stage.server);
+  await using child = await startWorker(worker(), { execArgv: ["--expose-gc"] });
+  await child.request("connect", { port: proxy.port, commandTimeout: COMMAND_TIMEOUT });
+  proxy.stall();
+  const count = 3_000;
+  const spent = await child.request<number>("giveUp", { count, name: "bytes-" });
+  expect(spent / count).toBeLessThan(12_000);
+  const grown = await child.request<number>("idle", { ms: 2 * LONG });
+  expect(grown / count).toBeLessThan(1_000);
+  proxy.restore();
+  await until("a new lock works", () => child.request("use", { name: "bytes-new" }).then(() => true));
+  await child.request("end");
 });

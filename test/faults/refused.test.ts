@@ -88,19 +88,6 @@ describe.each(PASSING)("%s", (text) => {
     expect(await server.call("EXISTS", name)).toBe(0);
   });
 
-  test("permits that are given back are not lost", async () => {
-    const semaphore = client.getSemaphore(name);
-    await semaphore.trySetPermits(3);
-    await semaphore.acquire(2);
-    refusal.begin(text, script("release"));
-    const released = semaphore.release(2);
-    released.catch(() => {});
-    await refusal.again();
-    refusal.end();
-    await released;
-    expect(await semaphore.availablePermits()).toBe(3);
-  });
-
   test("a grant behind that answer is given back [B29]", async () => {
     const [take, end] = [script("take"), script("end")];
     refusal.begin(text, (words) => take(words) || end(words), take);

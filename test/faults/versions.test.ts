@@ -3,12 +3,11 @@
  * 5 and 6.
  */
 import { Redis as Redis5 } from "ioredis5";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { type Lock, LockClient } from "../../src/index.js";
 import { failure, isBuilt, loadCjs, loadEsm } from "../contract/helpers.js";
 import { forFile, nodeRedis, startRedis, UNHURRIED } from "../support/index.js";
-import { PLAIN } from "../support/place/kinds.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
 const ROUNDS = 15;
@@ -16,39 +15,37 @@ const ROUNDS = 15;
 failOnUnhandledRejections();
 const server = await forFile(startRedis());
 
-describe.concurrent("a lock", () => {
-  test("clients of several versions lose no update, and wake each other [F46]", async () => {
-    const redis = server.connect();
-    const ioredis5 = new Redis5(server.port);
-    const others = ([5, 6] as const).map((version) => nodeRedis(version).client({ url: server.url }));
-    const copies = isBuilt ? [await loadEsm(), loadCjs()] : [];
-    const clients = [
-      new LockClient(server.connect(), UNHURRIED),
-      new LockClient(ioredis5, UNHURRIED),
-      ...others.map((other) => new LockClient(fromNodeRedis(other), UNHURRIED)),
-      ...copies.map(
-        (copy) => new copy.LockClient(server.connect() as never, UNHURRIED) as unknown as LockClient,
-      ),
-    ];
-    const counter = `counter of lock`;
-    const add = async (lock: Lock): Promise<void> => {
-      for (let i = 0; i < ROUNDS; i++)
-        await lock.run(async () => {
-          await redis.set(counter, Number((await redis.get(counter)) ?? 0) + 1);
-        });
-    };
-    await Promise.all(clients.map((client) => add(PLAIN.make([client], `order of lock`))));
-    expect(Number(await redis.get(counter))).toBe(clients.length * ROUNDS);
-    await Promise.all(clients.map((client) => client.close()));
-    ioredis5.disconnect();
-    for (const other of others) other.destroy();
-  });
+test("clients of several versions lose no update, and wake each other [F46]", async () => {
+  const redis = server.connect();
+  const ioredis5 = new Redis5(server.port);
+  const others = ([5, 6] as const).map((version) => nodeRedis(version).client({ url: server.url }));
+  const copies = isBuilt ? [await loadEsm(), loadCjs()] : [];
+  const clients = [
+    new LockClient(server.connect(), UNHURRIED),
+    new LockClient(ioredis5, UNHURRIED),
+    ...others.map((other) => new LockClient(fromNodeRedis(other), UNHURRIED)),
+    ...copies.map(
+      (copy) => new copy.LockClient(server.connect() as never, UNHURRIED) as unknown as LockClient,
+    ),
+  ];
+  const counter = "counter";
+  const add = async (lock: Lock): Promise<void> => {
+    for (let i = 0; i < ROUNDS; i++)
+      await lock.run(async () => {
+        await redis.set(counter, Number((await redis.get(counter)) ?? 0) + 1);
+      });
+  };
+  await Promise.all(clients.map((client) => add(client.getLock("order"))));
+  expect(Number(await redis.get(counter))).toBe(clients.length * ROUNDS);
+  await Promise.all(clients.map((client) => client.close()));
+  ioredis5.disconnect();
+  for (const other of others) other.destroy();
+});
 
-  test("what a later version may have written is refused as WRONG_DATA, and stays [F46]", async () => {
-    await using client = new LockClient(server.connect(), UNHURRIED);
-    const name = `later lock`;
-    await server.call("HSET", name, "format", "9");
-    expect(await failure(PLAIN.make([client], name).tryLock())).toMatchObject({ code: "WRONG_DATA" });
-    expect(await server.call("HGETALL", name)).toEqual(["format", "9"]);
-  });
+test("what a later version may have written is refused as WRONG_DATA, and stays [F46]", async () => {
+  await using client = new LockClient(server.connect(), UNHURRIED);
+  const name = "later";
+  await server.call("HSET", name, "format", "9");
+  expect(await failure(client.getLock(name).tryLock())).toMatchObject({ code: "WRONG_DATA" });
+  expect(await server.call("HGETALL", name)).toEqual(["format", "9"]);
 });

@@ -231,18 +231,4 @@ describe.concurrent("a server of its own", () => {
     await until("the client has noticed", () => closed.state === "resolved");
     await expectSoon(it.waiting);
   });
-
-  test("an outage while they wait is survived: all are granted after the restart, one after the other", async () => {
-    await using stage = await start();
-    await using it = await pair(stage, { commandTimeout: 3_000 });
-    const behind = watch(it.bed.lock.lock());
-    await stage.server.kill();
-    await pause(3_500); // longer than commandTimeout
-    expect([it.waiting.state, behind.state]).toEqual(["pending", "pending"]);
-    await stage.server.restart();
-    await it.theirs.unlock();
-    // The server has also lost the tickets of the waiters, so they may be served in any order.
-    await Promise.all([expectSoon(it.waiting), expectSoon(behind)]);
-    expect(it.bed.troubles).toEqual([]);
-  });
 });

@@ -6,7 +6,7 @@
 //   --seed      of the plan of faults; default a random one
 //   --plan      prints the plan and runs nothing
 //   --planted   a mistake of planted.ts, to prove that the soak finds it
-// The report is in out/soak: a page, and its data as JSON.
+// The report is in out/soak, as JSON.
 import { randomInt } from "node:crypto";
 import { register } from "node:module";
 import { parseArgs } from "node:util";

@@ -1,4 +1,4 @@
-/** The report of a soak: its figures as data, and a page to read. */
+/** The report of a soak: some lines to read, and all of it as data. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ export function summaryOf(campaign: Campaign): string[] {
   ];
 }
 
-/** Writes the data and the page; returns the page's path. */
+/** Writes the data; returns the path. */
 export async function write(campaign: Campaign, command: string): Promise<string> {
   const { counts, errors, faults, figures, options, violations } = campaign;
   const summary = summaryOf(campaign);
@@ -51,10 +51,9 @@ export async function write(campaign: Campaign, command: string): Promise<string
     faults,
   };
   await mkdir(FOLDER, { recursive: true });
-  const file = join(FOLDER, `${options.topology}-${options.seed}`);
-  await writeFile(`${file}.json`, JSON.stringify(data, undefined, 1));
-  await writeFile(`${file}.html`, pageOf(campaign, [...summary, machine, command]));
-  return `${file}.html`;
+  const file = join(FOLDER, `${options.topology}-${options.seed}.json`);
+  await writeFile(file, JSON.stringify(data, undefined, 1));
+  return file;
 }
 
 /** How often each fault was injected, the most frequent one first. */
@@ -62,34 +61,4 @@ function faultCounts({ faults }: Campaign): [name: string, count: number][] {
   const counts = new Map<string, number>();
   for (const { name } of faults) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts].sort(([, a], [, b]) => b - a);
-}
-
-const STYLE = `:root{color-scheme:light dark}body{font:15px/1.5 system-ui;max-width:960px;margin:auto;padding:24px}
-table{border-collapse:collapse}td{padding:4px 16px 4px 0;border-bottom:1px solid #8884}`;
-
-function pageOf(campaign: Campaign, lines: readonly string[]): string {
-  const { errors, faults, figures, options, violations } = campaign;
-  const escaped = (text: unknown) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-  const table = (title: string, rows: readonly (readonly unknown[])[]) => {
-    const cells = rows.map((row) => `<tr>${row.map((cell) => `<td>${escaped(cell)}</td>`).join("")}</tr>`);
-    return rows.length === 0 ? "" : `<h2>${title}</h2><table>${cells.join("\n")}</table>`;
-  };
-  const title = `Soak: ${options.topology}, ${passed(campaign) ? "passed" : "failed"}`;
-  const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
-  const broken = violations.slice(0, 200).map(({ round, kind, lock, detail }) => [round, kind, lock, detail]);
-  const kinds = Object.entries(figures).map(([kind, { stays, longestWait, longestStall }]) => {
-    return [kind, stays, inSeconds(longestWait), inSeconds(longestStall)];
-  });
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><style>${STYLE}</style>
-<h1>${title}</h1>${lines.map((line) => `<p>${escaped(line)}</p>`).join("\n")}
-${table("Violations: round, what, lock, detail", broken)}
-${table(
-  "Errors",
-  errors.slice(0, 50).map((error) => [error]),
-)}
-${table("By kind: acquisitions, longest wait, longest wait for a free lock", kinds)}
-${table(
-  "Faults: from, to",
-  faults.map(({ name, from, to }) => [name, inSeconds(from), inSeconds(to)]),
-)}</html>`;
 }

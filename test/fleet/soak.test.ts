@@ -28,11 +28,8 @@ test("a soak of a lock that is granted to everybody fails, and its report says s
   const [code] = await once(child, "close");
   expect(output).toMatch(/VIOLATION in round 1: (overlap|intrusion|order|lost update) of lock-/);
   expect(code).toBe(1);
-  const page = /^report: (.*)$/m.exec(output)?.[1] ?? "";
-  const report = JSON.parse(await readFile(page.replace(/html$/, "json"), "utf8"));
+  const report = JSON.parse(await readFile(/^report: (.*)$/m.exec(output)?.[1] ?? "", "utf8"));
   expect(report).toMatchObject({ passed: false, seed: SEED });
-  const html = await readFile(page, "utf8");
-  for (const { name } of report.faults) expect(html).toContain(name);
 });
 
 test.each(TOPOLOGIES)("a seed plans the same faults again, and each that there is on %s", (topology) => {

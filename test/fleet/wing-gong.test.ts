@@ -103,15 +103,11 @@ function agrees<S, C, A>(calls: fc.Arbitrary<readonly [C, A]>, spec: Spec<S, C, 
   expect(Math.min(linearizable, refuted)).toBeGreaterThan(RUNS / 20);
 }
 
-test("on a mutex the search agrees with one through all orders", () => {
-  agrees(lockCalls(fc.constant("write")), mutex);
-});
-test("on a read-write lock the search agrees with one through all orders", () => {
-  agrees(lockCalls(side), readWriteLock);
-});
-test("on a semaphore the search agrees with one through all orders", () => {
-  agrees(semaphoreCalls, semaphore(2));
-});
+test.each([
+  ["mutex", () => agrees(lockCalls(fc.constant("write")), mutex)],
+  ["read-write lock", () => agrees(lockCalls(side), readWriteLock)],
+  ["semaphore", () => agrees(semaphoreCalls, semaphore(2))],
+])("on a %s the search agrees with one through all orders", (_, compared) => compared());
 
 const OPEN = Number.POSITIVE_INFINITY;
 const CALLS = { "+": "acquire", "-": "release", x: "expire" } as const;

@@ -1,10 +1,12 @@
 /** Contract section 4 on real servers: what only the server's clock decides, beside processes that die or stand still. */
 import { expect, test } from "vitest";
-import type { LockClientOptions } from "../../src/index.js";
+import { fairAlive, fairQueue, readHold, waitingWriters } from "../../src/base/names.js";
+import type { Lock, LockClientOptions } from "../../src/index.js";
+import { NamedBeds } from "../faults/beds.js";
 import { bundledWorker } from "../faults/build-worker.js";
-import { SOON, soon, useStage, type Watched, watch } from "../faults/harness.js";
+import { NEVER, SOON, soon, unlockAll, useStage, type Watched, watch } from "../faults/harness.js";
+import { expectNothingLeft, untilFree } from "../faults/remains.js";
 import { PATIENCE, SLACK, startWorker, UNHURRIED, until, type Worker } from "../support/index.js";
-import { keysOf, NEVER, Scene, unlockAll } from "./helpers.js";
 import type { Start } from "./lock-worker.js";
 
 const stage = await useStage("standalone");
@@ -16,6 +18,46 @@ const pollCap = 1_000;
 const fairWaitTimeout = 60_000;
 /** The lease of readers, of which one dies. */
 const LEASE = 4_500;
+
+/** Clients on one server. All use the lock that is named after the first one's bed. */
+class Scene extends NamedBeds {
+  /** A client for each of these options. */
+  static async of(...options: readonly LockClientOptions[]): Promise<Scene> {
+    return new Scene(await Promise.all(options.map((client) => stage.bed({ client }))));
+  }
+
+  fair(i: number): Lock {
+    return this.client(i).getFairLock(this.name);
+  }
+
+  read(i: number): Lock {
+    return this.client(i).getReadWriteLock(this.name).readLock();
+  }
+
+  write(i: number): Lock {
+    return this.client(i).getReadWriteLock(this.name).writeLock();
+  }
+
+  /** The members of a sorted set with their scores, which are times of the server's clock. */
+  async times(key: string): Promise<[string, number][]> {
+    return ((await this.state(key)).value ?? []) as [string, number][];
+  }
+
+  /** The fair queue, head first. */
+  async queue(): Promise<string[]> {
+    return ((await this.state(fairQueue(this.name))).value ?? []) as string[];
+  }
+
+  untilQueued(length: number): Promise<unknown> {
+    return until(`${length} are queued`, async () => (await this.queue()).length === length);
+  }
+
+  /** Soon only markers are left of the lock, which expire. */
+  async expectNothingLeft(): Promise<void> {
+    await untilFree(this.bed(0));
+    await expectNothingLeft(this.bed(0));
+  }
+}
 
 /** Starts a process with its own client of the scene's lock. */
 async function start(
@@ -47,7 +89,6 @@ const upTo = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 test("a server that stood still until all places had lapsed keeps the order, and nobody overtakes [§4 fair] [B221]", async () => {
   const pollCap = 300;
   await using scene = await Scene.of(
-    stage,
     UNHURRIED,
     { ...UNHURRIED, pollCap },
     { ...UNHURRIED, pollCap },
@@ -58,8 +99,7 @@ test("a server that stood still until all places had lapsed keeps the order, and
   // So that the newcomer sends one command only.
   await scene.client(3).ready();
   await scene.fair(3).isLocked();
-  const alive = keysOf.alive(scene.name);
-  const places = (await scene.state(alive)).value as [string, number][];
+  const places = await scene.times(fairAlive(scene.name));
   stage.server.pause();
   let given: Promise<void>;
   let newcomer: Promise<unknown>;
@@ -88,7 +128,7 @@ async function waitingProcess(scene: Scene, place: number): Promise<Worker> {
 }
 
 test("a head that is killed is skipped after three poll caps, not after Redisson's minutes, before 9 others [§4 fair] [F31]", async () => {
-  await using scene = await Scene.of(stage, {}, { pollCap, fairWaitTimeout }, { pollCap, fairWaitTimeout });
+  await using scene = await Scene.of({}, { pollCap, fairWaitTimeout }, { pollCap, fairWaitTimeout });
   const hold = await scene.fair(0).lock();
   const worker = await waitingProcess(scene, 1);
   let first: number | undefined;
@@ -107,7 +147,7 @@ test("a head that is killed is skipped after three poll caps, not after Redisson
 });
 
 test("a paused head keeps its turn until three poll caps are over, and after that has to queue again [§4 fair]", async () => {
-  await using scene = await Scene.of(stage, {}, { pollCap, fairWaitTimeout });
+  await using scene = await Scene.of({}, { pollCap, fairWaitTimeout });
   const hold = await scene.fair(0).lock();
   await using worker = await waitingProcess(scene, 1);
   const granted = worker.next("granted");
@@ -115,8 +155,7 @@ test("a paused head keeps its turn until three poll caps are over, and after tha
   await scene.untilQueued(2);
   worker.pause();
   const [head] = await scene.queue();
-  const words = ((await scene.state(keysOf.alive(scene.name))).value ?? []) as [string, number][];
-  const [, over] = words.find(([waiter]) => waiter === head) ?? [];
+  const [, over] = (await scene.times(fairAlive(scene.name))).find(([waiter]) => waiter === head) ?? [];
   await hold.unlock();
   const next = await soon(behind);
   // Only the server can tell how old the head's last sign of life was.
@@ -131,7 +170,6 @@ test("a paused head keeps its turn until three poll caps are over, and after tha
 
 test("one of twenty readers is killed: it lapses within its lease, and the writer gets in when the live ones leave [§4 reader-leases] [F34]", async () => {
   await using scene = await Scene.of(
-    stage,
     { watchdogTimeout: LEASE },
     { watchdogTimeout: LEASE },
     { pollCap: NEVER },
@@ -140,13 +178,13 @@ test("one of twenty readers is killed: it lapses within its lease, and the write
   const worker = await start(scene, "read", { watchdogTimeout: LEASE });
   const ownerId = await worker.request<string>("take", { id: "it" });
   const writer = await scene.parked(2, () => scene.write(2).lock());
-  const key = keysOf.hold(scene.name, ownerId, 1);
-  expect(await scene.ttl(key)).toBeGreaterThan(0);
+  const ttl = async () => (await scene.state(readHold(scene.name, ownerId, 1))).ttl;
+  expect(await ttl()).toBeGreaterThan(0);
   let renewals = 0;
   scene.client(0).on("renewed", () => renewals++);
   await worker.kill();
   const killed = performance.now();
-  await until("the dead one has lapsed", async () => (await scene.ttl(key)) === -2, {
+  await until("the dead one has lapsed", async () => (await ttl()) === -2, {
     timeout: SOON,
   });
   expect(performance.now() - killed).toBeLessThan(LEASE + SLACK);
@@ -155,7 +193,7 @@ test("one of twenty readers is killed: it lapses within its lease, and the write
   await until("the others have been renewed for longer than a lease", () => renewals >= enough, {
     timeout: SOON,
   });
-  expect(await scene.ttl(key)).toBe(-2);
+  expect(await ttl()).toBe(-2);
   expect(live.every(({ isHeld }) => isHeld)).toBe(true);
   await scene.expectStillWaiting(writer);
   await unlockAll(live);
@@ -165,16 +203,16 @@ test("one of twenty readers is killed: it lapses within its lease, and the write
 
 test("a writer whose process stands still counts as dead after three poll caps; awake, it goes first again [§4 prefer-writers]", async () => {
   const pollCap = 300;
-  await using scene = await Scene.of(stage, {});
+  await using scene = await Scene.of({});
   await using worker = await start(scene, "write", { pollCap });
   const { name } = scene;
-  const isMarked = async () => (await scene.state(keysOf.writers(name))).type === "zset";
+  const isMarked = async () => (await scene.times(waitingWriters(name))).length > 0;
   const reading = await scene.read(0).lock();
   const writer = watch(worker.request("take", { id: "it" }));
   await until("it is marked", isMarked);
   worker.pause();
   const paused = performance.now();
-  const marks = ((await scene.state(keysOf.writers(name))).value ?? []) as [string, number][];
+  const marks = await scene.times(waitingWriters(name));
   const beside = await scene.read(0).lock({ wait: SOON });
   expect(performance.now() - paused).toBeLessThan(3 * pollCap + SLACK);
   // Only the server can tell how old the writer's mark was when its process was stopped.

@@ -22,7 +22,7 @@ test.each([
   ["newer", false],
   ["older", true],
 ])(
-  "a client of a %s server runs each script though the server has forgotten all",
+  "a client of a %s server runs each script though the server has forgotten all, and sends it again in full [F22]",
   async (_, legacyServer) => {
     const client = new LockClient(server.connect(), {
       ...UNHURRIED,

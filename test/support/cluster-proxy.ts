@@ -3,18 +3,15 @@
  * turns into those of the proxies by its `natMap`. The nodes talk to each other directly.
  */
 import type { Cluster } from "ioredis";
-import { type FaultProxy, type ProxyOptions, startProxy } from "./fault-proxy.js";
+import { type FaultProxy, startProxy } from "./fault-proxy.js";
 import type { Endpoint } from "./redis-call.js";
 import type { RedisCluster } from "./redis-cluster.js";
 import { type ClusterClientOptions, TrackedClients } from "./tracked-clients.js";
 
 /** Starts one proxy for each node. */
-export async function startClusterProxy(
-  cluster: RedisCluster,
-  options: ProxyOptions = {},
-): Promise<ClusterProxy> {
+export async function startClusterProxy(cluster: RedisCluster): Promise<ClusterProxy> {
   const proxies = new Map<number, FaultProxy>();
-  for (const node of cluster.nodes) proxies.set(node.port, await startProxy(node, options));
+  for (const node of cluster.nodes) proxies.set(node.port, await startProxy(node));
   return new ClusterProxy(cluster, proxies);
 }
 

@@ -5,16 +5,32 @@
  */
 import type { Server, Socket } from "node:net";
 import type { Redis } from "ioredis";
-import { CommandRecord, type RecordedCommand } from "./command-record.js";
 import { listenOnFreePort, releasePort } from "./free-port.js";
 import { ProxyConnection } from "./proxy-connection.js";
-import { ArmedFault, ArmedHold, type Fault, type HeldRequest, type Matcher } from "./proxy-faults.js";
+import {
+  ArmedFault,
+  ArmedHold,
+  anyCommand,
+  type Fault,
+  type FaultKind,
+  type HeldRequest,
+  type Matcher,
+} from "./proxy-faults.js";
 import type { Endpoint } from "./redis-call.js";
 import { type ClientOptions, TrackedClients } from "./tracked-clients.js";
 
 export interface ProxyOptions {
   /** With false the proxy keeps no record of the commands, for runs of millions. */
   readonly record?: boolean;
+}
+
+export interface RecordedCommand {
+  /** Number of the connection, from 1 in the order they were made. */
+  readonly connection: number;
+  /** The command's words, the name in capitals. */
+  readonly command: readonly string[];
+  /** `swallowed`: lost in a black hole. `cut`: executed, the reply is lost. `drop`, `hold`: not executed (yet). */
+  readonly fate: "passed" | "swallowed" | FaultKind;
 }
 
 /** Starts a proxy on a free port of 127.0.0.1. `target` may be a RedisServer. */
@@ -29,7 +45,8 @@ export class FaultProxy {
   readonly port: number;
   readonly target: Endpoint;
   readonly #listener: Server;
-  readonly #record: CommandRecord;
+  readonly #records: boolean;
+  #commands: RecordedCommand[] = [];
   readonly #clients = new TrackedClients();
   readonly #connections = new Set<ProxyConnection>();
   /** Client sockets that were accepted while the proxy was a black hole. */
@@ -45,7 +62,7 @@ export class FaultProxy {
   constructor(target: Endpoint, listener: Server, port: number, { record = true }: ProxyOptions) {
     this.target = target;
     this.port = port;
-    this.#record = new CommandRecord(record);
+    this.#records = record;
     this.#listener = listener;
     listener.on("connection", (socket) => this.#accept(socket));
     listener.unref();
@@ -123,22 +140,17 @@ export class FaultProxy {
 
   /** All commands that clients sent, in order, except those that a connection sent after a dropped or held command. */
   get commands(): readonly RecordedCommand[] {
-    return this.#record.all();
+    return this.#commands;
   }
 
   /** How many matching commands were sent since the start or the last `clear`. */
-  count(match?: Matcher): number {
-    return this.#record.count(match);
+  count(match: Matcher = anyCommand): number {
+    return this.#commands.filter(({ command }) => match(command)).length;
   }
 
   /** Forgets the commands so far. */
   clear(): void {
-    this.#record.clear();
-  }
-
-  /** Calls `listener` for each command before the proxy passes it on. Returns a function that stops this. */
-  onCommand(listener: (recorded: RecordedCommand) => void): () => void {
-    return this.#record.listen(listener);
+    this.#commands = [];
   }
 
   /** Ends everything, also withheld requests. */
@@ -185,7 +197,8 @@ export class FaultProxy {
 
   #onRequest(connection: number, command: readonly string[]): ArmedFault | undefined {
     const fault = this.#silent ? undefined : [...this.#faults].find((armed) => armed.claim(command));
-    this.#record.add({ connection, command, fate: fault?.kind ?? (this.#silent ? "swallowed" : "passed") });
+    const fate = fault?.kind ?? (this.#silent ? "swallowed" : "passed");
+    if (this.#records) this.#commands.push({ connection, command, fate });
     return fault;
   }
 

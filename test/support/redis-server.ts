@@ -86,19 +86,9 @@ export class RedisServer {
     this.#env = options.clock?.env ?? {};
   }
 
-  /** The id of the present process, or of the last one. */
-  get pid(): number {
-    return this.#child?.pid ?? -1;
-  }
-
   get url(): string {
     const user = this.password === undefined ? "" : `:${encodeURIComponent(this.password)}@`;
     return `redis://${user}${this.host}:${this.port}`;
-  }
-
-  /** The last output of the process. */
-  get log(): string {
-    return this.#log;
   }
 
   /** True if it has the features of that Redis version ("7.0"); Valkey has all of 7.2.4. */

@@ -99,15 +99,6 @@ export class SentinelProcess {
       stream.on("data", (chunk: Buffer) => keep(String(chunk)));
   }
 
-  get pid(): number {
-    return this.#child.pid ?? -1;
-  }
-
-  /** The last output of the process. */
-  get log(): string {
-    return this.#log;
-  }
-
   /** Resolves when the sentinel answers. */
   async ready(): Promise<void> {
     await until(`a sentinel answers on port ${this.port}`, async () => {
@@ -132,14 +123,9 @@ export class SentinelProcess {
     return new Map(pairs);
   }
 
-  /** SIGKILL. */
-  kill(): Promise<void> {
-    return killProcess(this.#child);
-  }
-
   /** Kills it and removes its directory. */
   async stop(): Promise<void> {
-    await this.kill();
+    await killProcess(this.#child);
     await rm(this.#directory, { recursive: true, force: true });
     releasePort(this.port);
   }

@@ -15,11 +15,6 @@ export class VirtualClock extends TestClock {
     return this.running.size;
   }
 
-  /** When the next timer is due; Infinity if none runs. */
-  get nextAt(): number {
-    return this.next()?.at ?? Number.POSITIVE_INFINITY;
-  }
-
   /** Moves the clocks as a stalled process sees them: due timers wait for {@link fire}. */
   moveTo(now: number): void {
     this.now = now;

@@ -6,9 +6,6 @@ import { type ChildProcess, fork } from "node:child_process";
 import { isAlive, own, pauseProcess, resumeProcess } from "./owned-processes.js";
 
 export interface WorkerOptions {
-  /** Added to the environment of this process. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly args?: readonly string[];
   /** Options of node itself. Default none, even if this process has some. */
   readonly execArgv?: readonly string[];
 }
@@ -38,8 +35,7 @@ const STDERR_KEPT = 65_536;
 
 /** Runs `file`, an ES module that calls `serve`, and resolves when it has called that. */
 export async function startWorker(file: URL | string, options: WorkerOptions = {}): Promise<Worker> {
-  const child = fork(file, [...(options.args ?? [])], {
-    env: { ...process.env, ...options.env },
+  const child = fork(file, [], {
     execArgv: [...(options.execArgv ?? [])],
     serialization: "advanced", // bigint, Map, Error
     stdio: ["ignore", "inherit", "pipe", "ipc"],
@@ -78,15 +74,6 @@ export class Worker {
       this.#requests.set(0, { resolve: () => resolve(), reject });
     });
     child.on("message", (message) => this.#onMessage(message as FromChild));
-  }
-
-  get pid(): number {
-    return this.#child.pid ?? -1;
-  }
-
-  /** The output to stderr, at most the last 64 KiB. */
-  get stderr(): string {
-    return this.#stderr;
   }
 
   /**

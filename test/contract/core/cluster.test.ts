@@ -24,9 +24,9 @@ afterAll(() => {
   for (const each of opened) (each.disconnect ?? each.destroy)?.call(each);
 });
 
-function byNodeRedis(version: 5 | 6): RedisConnection {
+function byNodeRedis(version: 5 | 6, options: object = {}): RedisConnection {
   const rootNodes = cluster.nodes.map(({ host, port }) => ({ socket: { host, port } }));
-  const client = nodeRedis(version).cluster({ rootNodes });
+  const client = nodeRedis(version).cluster({ rootNodes, ...options });
   opened.push(client);
   return fromNodeRedis(client as TestClient);
 }
@@ -67,4 +67,10 @@ coreRows([
   { title: "iovalkey", connect: byValkey, kinds: [PLAIN] },
   { title: "redis 6", connect: () => byNodeRedis(6) },
   { title: "redis 5", connect: () => byNodeRedis(5), kinds: [PLAIN] },
+  {
+    title: "redis 6, which connects to nodes when it needs them, messages by PUBLISH",
+    connect: () => byNodeRedis(6, { minimizeConnections: true }),
+    options: { shardedPubSub: false },
+    kinds: [PLAIN],
+  },
 ]);

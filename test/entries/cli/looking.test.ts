@@ -5,7 +5,7 @@ import { Writable } from "node:stream";
 import { expect, test } from "vitest";
 import { changesOf } from "../../../src/entries/cli/get.js";
 import { Terminal } from "../../../src/entries/cli/terminal.js";
-import type { Hold, LockInfo } from "../../../src/index.js";
+import type { Hold, LockErrorCode, LockInfo } from "../../../src/index.js";
 import { untilWaiting } from "../../contract/helpers.js";
 import { forTest, startRedis, until } from "../../support/index.js";
 import { useSite } from "./program.js";
@@ -289,6 +289,30 @@ test.each([[[]], [["--unlock"]]])(
     await expect(fetch(url)).rejects.toThrow("fetch failed");
   },
 );
+
+/** All that there are: the compiler sees to that. */
+const CODES: Record<LockErrorCode, true> = {
+  WAIT_TIMEOUT: true,
+  NOT_OWNER: true,
+  LOCK_LOST: true,
+  UPGRADE_REFUSED: true,
+  QUORUM: true,
+  REPLICAS: true,
+  UNAVAILABLE: true,
+  CLIENT_CLOSED: true,
+  UNSUPPORTED: true,
+  WRONG_DATA: true,
+};
+
+test("explain has each code, in any case, and tells which there are", async () => {
+  const explained = async (code: string) => {
+    const { out } = await site.run("explain", code.toLowerCase());
+    expect(out).toMatch(new RegExp(`^${code}\n[\\s\\S]*_Cure`));
+  };
+  await Promise.all(Object.keys(CODES).map(explained));
+  const told = expect.stringMatching(/"nix".*WAIT_TIMEOUT/);
+  expect(await site.run("explain", "nix")).toMatchObject({ code: 64, err: told });
+});
 
 test("completions complete commands and options in bash, and know the options in zsh and fish", async () => {
   const { out } = await site.main("completions", "bash");

@@ -4,12 +4,13 @@
  */
 import { expect, test } from "vitest";
 import { LockClient } from "../../../src/index.js";
-import { forFile, PATIENCE, startRedis, startWorker, UNHURRIED } from "../../support/index.js";
+import { forFile, PATIENCE, startRedis, startWorker, UNHURRIED, until } from "../../support/index.js";
 import { bundledWorker } from "../build-worker.js";
 import { failOnUnhandledRejections, freshName } from "../harness.js";
+import type { Look } from "../holder-worker.js";
 import { Resource } from "./resource.js";
 
-const bundle = bundledWorker("./not-guaranteed/paused-holder-worker.ts");
+const bundle = bundledWorker("./holder-worker.ts");
 
 failOnUnhandledRejections();
 const server = await forFile(startRedis());
@@ -19,7 +20,7 @@ test("the late write of a paused holder arrives; the fence refuses it, and the h
   await using worker = await startWorker(bundle());
   const resource = new Resource();
   const name = freshName();
-  const token = await worker.request<bigint>("take", { port: server.port, name });
+  const token = await worker.request<bigint>("take", { port: server.port, name, watchdogTimeout: 3_000 });
   worker.pause();
   const next = await client.getFencedLock(name).lock({ wait: PATIENCE });
   expect(resource.write("next", next)).toBe(true);
@@ -28,7 +29,10 @@ test("the late write of a paused holder arrives; the fence refuses it, and the h
   // The write that the process was about to send when it was paused.
   expect(resource.write("paused", { token })).toBe(false);
   expect([resource.unfenced, resource.fenced]).toEqual(["paused", "next"]);
-  expect(await worker.request("knows")).toEqual({ isHeld: false, aborted: true, unlock: "LOCK_LOST" });
+  const look = () => worker.request<Look>("look");
+  expect(await look()).toMatchObject({ isHeld: false, thrown: "LOCK_LOST" });
+  await until("its signal says so", async () => (await look()).aborted);
+  expect(await worker.request("unlock")).toBe("LOCK_LOST");
   expect(next.isHeld).toBe(true);
   await next.unlock();
 });

@@ -1,12 +1,20 @@
 /** A RedLock whose masters are really killed, stopped or restarted. What each moment of that means is shown in virtual time. */
 import { afterEach, expect, test } from "vitest";
-import { LockClient, type LockClientOptions, type MultiHold, RedLock } from "../../../src/index.js";
+import {
+  type FencedHold,
+  LockClient,
+  type LockClientOptions,
+  type MultiHold,
+  RedLock,
+} from "../../../src/index.js";
+import { Resource } from "../../faults/not-guaranteed/resource.js";
 import {
   forFile,
   forTest,
   PATIENCE,
   type RedisServer,
   redisCall,
+  startProxy,
   startRedis,
   until,
 } from "../../support/index.js";
@@ -32,16 +40,12 @@ const freshName = () => `away-${++names}`;
 
 /** A RedLock by clients of its own. Its first call is over. */
 async function redOf(
-  servers: readonly RedisServer[],
+  servers: readonly Pick<RedisServer, "connect">[],
   name: string,
   options: LockClientOptions = IMPATIENT,
 ): Promise<RedLock> {
-  const clients = servers.map((server) => {
-    const redis = forTest(server.connect());
-    redis.on("error", () => {});
-    return forTest(new LockClient(redis, options));
-  });
-  const red = new RedLock(...clients.map((client) => client.getLock(name)));
+  const clients = servers.map((server) => forTest(new LockClient(server.connect(), options)));
+  const red = new RedLock(...clients.map((client) => client.getFencedLock(name)));
   await (await taken(red, 1_000)).unlock();
   return red;
 }
@@ -104,5 +108,28 @@ test("a master that comes back empty only after the lease lets nobody else in be
   expect(second.isHeld).toBe(true);
   expect(await failure(first.unlock())).toMatchObject({ code: "LOCK_LOST" });
   forgetful[2]?.resume();
+  await second.unlock();
+});
+
+test("a master that comes back empty within the lease votes again: two hold the lock, the first is told by its next command, and a fence refuses its write [F40]", async () => {
+  const [zero, one, two] = forgetful as [RedisServer, RedisServer, RedisServer];
+  await using away = await startProxy(two);
+  away.refuse();
+  const name = freshName();
+  const [ours, theirs] = [await redOf([zero, one, away], name), await redOf(forgetful, name)];
+  const first = await taken(ours, LEASE);
+  await one.restart();
+  const second = await taken(theirs, LEASE);
+  expect([first.isHeld, second.isHeld]).toEqual([true, true]);
+
+  const resource = new Resource();
+  const [first0, first1] = first.members as FencedHold[];
+  const [second1, second2] = second.members as FencedHold[];
+  expect(resource.write("first", first0, first1)).toBe(true);
+  expect(resource.write("second", undefined, second1, second2)).toBe(true);
+  expect(resource.write("first, late", first0, first1)).toBe(false);
+  expect([resource.unfenced, resource.fenced]).toEqual(["first, late", "second"]);
+  expect(await failure(first.unlock())).toMatchObject({ code: "LOCK_LOST" });
+  expect([first.isHeld, second.isHeld]).toEqual([false, true]);
   await second.unlock();
 });

@@ -48,11 +48,6 @@ export class Site extends NamedBeds implements Faces {
     return this.redis.call(command, ...args);
   }
 
-  /** Adds a permit in use that no client of ours knows, until this time of the server. */
-  async enter(id: string, expiry: number): Promise<void> {
-    await this.redis.zadd(permitLeases(this.name), expiry, Buffer.from(id, "hex"));
-  }
-
   async counts(): Promise<Counts> {
     const leases = permitLeases(this.name);
     for (const [key, { ttl }] of Object.entries(await this.bed(0).keys())) {
@@ -61,16 +56,5 @@ export class Site extends NamedBeds implements Faces {
       expect([isMarker(key), ttl > 0, ttl <= 60_000], key).toEqual([true, true, true]);
     }
     return [await this.redis.get(this.name), await this.redis.zcard(leases)];
-  }
-
-  /** The keys of the name that say what ended calls came to. */
-  async markers(): Promise<string[]> {
-    return Object.keys(await this.bed(0).keys()).filter(isMarker);
-  }
-
-  /** All keys of the name, without {@link markers}. */
-  async lasting(): Promise<Record<string, unknown>> {
-    const lasting = Object.entries(await this.bed(0).keys()).filter(([key]) => !isMarker(key));
-    return Object.fromEntries(lasting.map(([key, { value }]) => [key, value]));
   }
 }

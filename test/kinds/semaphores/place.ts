@@ -2,7 +2,7 @@
  * Clients that use a semaphore, expirable permits or a latch of one name: the place of locks in virtual time, and what is
  * seen there of numbers and leases. Tests on real servers use the same faces (helpers.ts).
  */
-import { expect } from "vitest";
+import { expect, test as plainTest } from "vitest";
 import { latchChannel, permitLeases, semaphoreChannel } from "../../../src/base/names.js";
 import type {
   CountDownLatch,
@@ -13,7 +13,6 @@ import type {
 import { NAME, openVirtual, type Party, PLAIN, type VirtualPlace } from "../../support/place/index.js";
 import { isTrace } from "../../support/place/place.js";
 import { expectNothingLeft } from "../../support/place/virtual.js";
-import { type TestIn, testIn } from "../../support/test-in.js";
 
 /** Milliseconds, longer than any test, so that a waiter that only this time would wake fails. */
 export const NEVER = 600_000;
@@ -120,18 +119,29 @@ function openNumbers(options: LockClientOptions = {}): Numbers {
   };
 }
 
+type Test = (title: string, body: (place: Numbers) => unknown) => void;
+
+const testWith =
+  (options?: LockClientOptions): Test =>
+  (title, body) =>
+    plainTest(title, async () => {
+      const place = openNumbers(options);
+      await body(place);
+      // A channel stays subscribed for a moment: who waits again at once need not ask again.
+      await place.pass(100);
+      expect(place.listeners()).toBe(0);
+      const closing = Promise.all(place.parties.map((party) => party.close({ timeout: 0 })));
+      await place.settle();
+      for (const key of [NAME, LEASES]) place.server.delete(key);
+      await expectNothingLeft(place);
+      await closing;
+    });
+
 /**
- * Vitest's `test`, whose function gets two clients in virtual time, and as many more as it uses. In the end nobody
- * may wait, and a minute after the clients were closed nothing may be left besides the number and the leases.
+ * Vitest's `test`, whose function gets two clients in virtual time, and as many more as it uses; `with` opens them with
+ * options. In the end nobody may wait, and a minute after the clients were closed nothing may be left besides the number
+ * and the leases.
  */
-export const test: TestIn<Numbers, LockClientOptions> = testIn(openNumbers, async (place, body) => {
-  await body();
-  // A channel stays subscribed for a moment: who waits again at once need not ask again.
-  await place.pass(100);
-  expect(place.listeners()).toBe(0);
-  const closing = Promise.all(place.parties.map((party) => party.close({ timeout: 0 })));
-  await place.settle();
-  for (const key of [NAME, LEASES]) place.server.delete(key);
-  await expectNothingLeft(place);
-  await closing;
+export const test: Test & { with(options: LockClientOptions): Test } = Object.assign(testWith(), {
+  with: testWith,
 });
