@@ -176,7 +176,7 @@ export class RedisUnavailableError extends LockErrorBase<"UNAVAILABLE"> {
     super(
       "UNAVAILABLE",
       lockName,
-      `${about(lockName)}no usable answer from Redis in time${why}; try again later, what a late answer grants is given back`,
+      `${about(lockName)}no usable answer from Redis in time${why}; try again later; the client gives back what a late answer grants`,
       cause,
     );
   }
@@ -207,7 +207,7 @@ export class WrongDataError extends LockErrorBase<"WRONG_DATA"> {
     super(
       "WRONG_DATA",
       lockName,
-      `${about(lockName)}its key holds what is no lock, semaphore or latch of this kind, and was left alone: ${cause.message}; use another name, or the client option prefix`,
+      `${about(lockName)}its key holds something other than a lock, semaphore or latch of this kind, which was left alone: ${cause.message}; use another name, or the client option prefix`,
       cause,
     );
   }

@@ -125,15 +125,15 @@ const UNDECIDED = "The service that keeps the locks gave no usable answer. Try a
 /** The answers by code. The texts are for strangers, so they name no host, no process and no other holder. */
 const ANSWERS: Readonly<Record<LockErrorCode, Answer>> = {
   WAIT_TIMEOUT: { status: 409, detail: "It was in use for as long as this request could wait. Try again." },
-  UPGRADE_REFUSED: { status: 409, detail: "It is being read by the request that wants to change it." },
+  UPGRADE_REFUSED: { status: 409, detail: "The request that wants to change it still reads it." },
   UNAVAILABLE: { status: 503, detail: UNDECIDED },
   QUORUM: { status: 503, detail: UNDECIDED },
   REPLICAS: { status: 503, detail: UNDECIDED },
   CLIENT_CLOSED: { status: 503, detail: "This instance of the service is shutting down. Try again." },
   LOCK_LOST: { status: 500, detail: "It was no longer reserved when the work ended: check what was done." },
-  NOT_OWNER: { status: 500, detail: "It was given back by one who did not hold it." },
+  NOT_OWNER: { status: 500, detail: "The request gave back what it did not hold." },
   UNSUPPORTED: { status: 500, detail: "The service that keeps the locks lacks or forbids what is needed." },
-  WRONG_DATA: { status: 500, detail: "The name is in use for something that is no lock." },
+  WRONG_DATA: { status: 500, detail: "The name is in use for something other than a lock." },
 };
 
 /**
