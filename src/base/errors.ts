@@ -17,9 +17,9 @@ export type LockErrorCode =
   | "WRONG_DATA";
 
 /**
- * How a hold was lost, as far as that is known: this client used force (`forced`), another holds the lock now (`taken`),
- * the lease ended or the key is gone (`expired`), Redis gave no answer until the deadline (`unreachable`), or the client
- * was closed (`closed`).
+ * How a hold was lost, as far as that is known. `forced`: this client used force. `taken`: another holds the lock now.
+ * `expired`: the lease ended or the key is gone. `unreachable`: Redis gave no answer until the deadline. `closed`: the
+ * client was closed.
  */
 export type LossReason = "forced" | "taken" | "expired" | "unreachable" | "closed";
 

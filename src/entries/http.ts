@@ -23,10 +23,10 @@ export type LockMiddleware = (
 ) => void;
 
 /**
- * Middleware for Express and Connect: each request is one owner, in a `client.scope` that ends when its response
- * closes, whether the response was sent or broken off. What the request still holds then stays held until its lease
- * ends: use `run`, or `finally`. With a closed client the request fails (CLIENT_CLOSED). Put it behind what parses bodies:
- * some parsers of multipart bodies go on outside of it.
+ * Middleware for Express and Connect: each request is one owner, in a `client.scope`. The scope ends when the response
+ * closes, sent or broken off. What the request still holds then stays held until its lease ends: use `run`, or
+ * `finally`. With a closed client the request fails (CLIENT_CLOSED). Put it behind what parses bodies, since some parsers
+ * of multipart bodies lose the scope.
  * @throws TypeError for what is no LockClient
  * @example
  * express().use(lockScope(client));
@@ -57,8 +57,8 @@ export interface FastifyLike {
 export type LockPlugin = (fastify: FastifyLike, options: LockPluginOptions) => Promise<void>;
 
 /**
- * Plugin for Fastify 5, `fastify.register(lockPlugin, { client })`: the scope of {@link lockScope} for each request of
- * the instance that it is registered with, and of all below; `fastify.locks` is the client.
+ * Plugin for Fastify 5: `fastify.register(lockPlugin, { client })`. Each request of that instance, and of all below it,
+ * has the scope of {@link lockScope}. `fastify.locks` is the client.
  * @throws TypeError for what is no LockClient
  * @example
  * await fastify().register(lockPlugin, { client });
