@@ -43,9 +43,9 @@ export interface LockClientOptions {
   /** Milliseconds after which a hold causes the event `longHold`. Default off; at least 1. */
   warnAfter?: number | undefined;
   /**
-   * Whose call it is that names no owner. "context", the default: that of the scope or run around it in the async context,
-   * as far as that follows the work. "explicit": only `{ owner }` re-enters; `scope` and `run` hand their function the
-   * owner (a run its Hold) to pass on.
+   * The owner of a call that names none. "context", the default: the scope or run around it in the async context, as far
+   * as that follows the work. "explicit": only `{ owner }` re-enters. `scope` and `run` then hand their function the owner
+   * (a run its Hold) to pass on.
    */
   reentrancy?: "context" | "explicit" | undefined;
   /**

@@ -54,8 +54,8 @@ export class LockClient {
   readonly [NOW]: () => Now = () => nowOf(this.#parts);
 
   /**
-   * `redis`: an ioredis `Redis` or `Cluster`, which stays yours: the client makes its own connections from it by
-   * `duplicate()`, and neither uses, changes nor closes it.
+   * `redis`: an ioredis `Redis` or `Cluster`, which stays yours. The client makes its own connections from it by
+   * `duplicate()`, and does not use, change or close it.
    * @throws TypeError, RangeError for wrong arguments, and for a connection with ioredis' `keyPrefix`
    */
   constructor(redis: RedisConnection, options?: LockClientOptions) {
@@ -115,8 +115,8 @@ export class LockClient {
   }
 
   /**
-   * What Redis knows of a lock, of this library or Redisson's; null if the lock is free, and for a semaphore or a latch
-   * unless `kinds` is "all". Also who holds it and who waits for it, as far as their clients tell.
+   * What Redis knows of a lock, of this library or Redisson's; null if it is free. A semaphore or a latch is null, too,
+   * unless `kinds` is "all". Also who holds it and who waits for it, as far as their clients report it.
    * @throws WRONG_DATA for data that is neither this library's nor Redisson's; UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
    */
   async inspect(name: string, options?: InspectOptions): Promise<LockInfo | null> {
@@ -200,8 +200,8 @@ export class LockClient {
   }
 
   /**
-   * Ends the client: refuses new calls, rejects waiters with CLIENT_CLOSED, gives live holds `timeout` milliseconds to
-   * end by themselves, and then ends the rest (LOCK_LOST, reason `closed`). Calling it again changes nothing.
+   * Ends the client. It refuses new calls, rejects waiters with CLIENT_CLOSED, and gives live holds `timeout`
+   * milliseconds to end by themselves. Then it ends the rest (LOCK_LOST, reason `closed`). A second call changes nothing.
    * @throws TypeError, RangeError for wrong options; nothing else
    */
   async close(options?: CloseOptions): Promise<void> {

@@ -17,9 +17,9 @@ export type LockErrorCode =
   | "WRONG_DATA";
 
 /**
- * How a hold was lost, as far as that is known: this client used force (`forced`), another holds the lock now (`taken`),
- * the lease ended or the key is gone (`expired`), Redis gave no answer until the deadline (`unreachable`), or the client
- * was closed (`closed`).
+ * How a hold was lost, as far as that is known. `forced`: this client used force. `taken`: another holds the lock now.
+ * `expired`: the lease ended or the key is gone. `unreachable`: Redis gave no answer until the deadline. `closed`: the
+ * client was closed.
  */
 export type LossReason = "forced" | "taken" | "expired" | "unreachable" | "closed";
 
@@ -176,7 +176,7 @@ export class RedisUnavailableError extends LockErrorBase<"UNAVAILABLE"> {
     super(
       "UNAVAILABLE",
       lockName,
-      `${about(lockName)}no usable answer from Redis in time${why}; try again later, what a late answer grants is given back`,
+      `${about(lockName)}no usable answer from Redis in time${why}; try again later; the client gives back what a late answer grants`,
       cause,
     );
   }
@@ -207,7 +207,7 @@ export class WrongDataError extends LockErrorBase<"WRONG_DATA"> {
     super(
       "WRONG_DATA",
       lockName,
-      `${about(lockName)}its key holds what is no lock, semaphore or latch of this kind, and was left alone: ${cause.message}; use another name, or the client option prefix`,
+      `${about(lockName)}its key holds something other than a lock, semaphore or latch of this kind, which was left alone: ${cause.message}; use another name, or the client option prefix`,
       cause,
     );
   }

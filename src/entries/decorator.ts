@@ -49,10 +49,10 @@ export interface LockedDecorator<A extends unknown[]> {
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
 /**
- * Each call of the method takes the lock, runs, and gives it back, as `lock.run` does and with its errors: calls from
- * inside re-enter, and a call whose hold was lost rejects LOCK_LOST though the method succeeded.
- * @throws TypeError for options that are no object, for an unknown `kind`, and for a member that is no method; the call
- * rejects for other wrong options, and without a client
+ * Each call of the method takes the lock, runs, and gives it back, as `lock.run` does and with its errors. Calls from
+ * inside re-enter. A call whose hold was lost rejects LOCK_LOST though the method succeeded.
+ * @throws TypeError for options that are no object, an unknown `kind`, and a member that is no method. For other wrong
+ * options, and without a client, the call rejects
  * @example
  * class Shop {
  *   \@locked(client, (id: string) => `stock:${id}`, { wait: 2_000 })

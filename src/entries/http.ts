@@ -23,10 +23,10 @@ export type LockMiddleware = (
 ) => void;
 
 /**
- * Middleware for Express and Connect: each request is one owner, in a `client.scope` that ends when its response
- * closes, whether the response was sent or broken off. What the request still holds then stays held until its lease
- * ends: use `run`, or `finally`. With a closed client the request fails (CLIENT_CLOSED). Put it behind what parses bodies:
- * some parsers of multipart bodies go on outside of it.
+ * Middleware for Express and Connect: each request is one owner, in a `client.scope`. The scope ends when the response
+ * closes, sent or broken off. What the request still holds then stays held until its lease ends: use `run`, or
+ * `finally`. With a closed client the request fails (CLIENT_CLOSED). Put it behind what parses bodies, since some parsers
+ * of multipart bodies lose the scope.
  * @throws TypeError for what is no LockClient
  * @example
  * express().use(lockScope(client));
@@ -57,8 +57,8 @@ export interface FastifyLike {
 export type LockPlugin = (fastify: FastifyLike, options: LockPluginOptions) => Promise<void>;
 
 /**
- * Plugin for Fastify 5, `fastify.register(lockPlugin, { client })`: the scope of {@link lockScope} for each request of
- * the instance that it is registered with, and of all below; `fastify.locks` is the client.
+ * Plugin for Fastify 5: `fastify.register(lockPlugin, { client })`. Each request of that instance, and of all below it,
+ * has the scope of {@link lockScope}. `fastify.locks` is the client.
  * @throws TypeError for what is no LockClient
  * @example
  * await fastify().register(lockPlugin, { client });
@@ -125,15 +125,15 @@ const UNDECIDED = "The service that keeps the locks gave no usable answer. Try a
 /** The answers by code. The texts are for strangers, so they name no host, no process and no other holder. */
 const ANSWERS: Readonly<Record<LockErrorCode, Answer>> = {
   WAIT_TIMEOUT: { status: 409, detail: "It was in use for as long as this request could wait. Try again." },
-  UPGRADE_REFUSED: { status: 409, detail: "It is being read by the request that wants to change it." },
+  UPGRADE_REFUSED: { status: 409, detail: "The request that wants to change it still reads it." },
   UNAVAILABLE: { status: 503, detail: UNDECIDED },
   QUORUM: { status: 503, detail: UNDECIDED },
   REPLICAS: { status: 503, detail: UNDECIDED },
   CLIENT_CLOSED: { status: 503, detail: "This instance of the service is shutting down. Try again." },
   LOCK_LOST: { status: 500, detail: "It was no longer reserved when the work ended: check what was done." },
-  NOT_OWNER: { status: 500, detail: "It was given back by one who did not hold it." },
+  NOT_OWNER: { status: 500, detail: "The request gave back what it did not hold." },
   UNSUPPORTED: { status: 500, detail: "The service that keeps the locks lacks or forbids what is needed." },
-  WRONG_DATA: { status: 500, detail: "The name is in use for something that is no lock." },
+  WRONG_DATA: { status: 500, detail: "The name is in use for something other than a lock." },
 };
 
 /**

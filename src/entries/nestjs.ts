@@ -156,9 +156,9 @@ export type LockedMethodDecorator<A extends unknown[] = unknown[]> = <
 ) => TypedPropertyDescriptor<T>;
 
 /**
- * Each call of the method of a provider or controller takes the lock by the application's client, runs, and gives it
- * back: see `locked` of `holdfast/decorator`. It needs a LockModule that is imported, or global. The name is what you
- * say, or what the function makes of the arguments: nothing of class or method goes into it.
+ * Each call of the method of a provider or controller takes the lock, runs, and gives it back, by the application's
+ * client. See `locked` of `holdfast/decorator`. It needs a LockModule that is imported, or global. The name is what you
+ * give, or what the function makes of the arguments; it contains nothing of class or method.
  * @example
  * class Shop {
  *   \@Locked((id: string) => `stock:${id}`, { wait: 2_000 })

@@ -139,8 +139,8 @@ export class Redlock extends Emitter {
 
   /**
    * Gives the lock back, and sets its `expiration` to 0.
-   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, or no quorum confirmed it in time:
-   * then the release goes on in the background, and may be called again
+   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, or no quorum confirmed it in time. In
+   * the last case the release goes on in the background, and you may call it again
    */
   async release(lock: Lock, settings?: Partial<Settings>): Promise<ExecutionResult> {
     const own = checkSettings(settings, this.settings);

@@ -34,9 +34,9 @@ export interface TestClient {
    */
   advance(ms: number): Promise<void>;
   /**
-   * Ends every hold of this client at once, and the permits that it looks after, as lost for that reason; what the
-   * server has of them is given back. Resolves when all holders have been told. As after any loss, `unlock()` of such a
-   * hold then rejects LOCK_LOST; but for "closed": it resolves then, as after `close()`.
+   * Ends every hold of this client at once, and the permits that it keeps, as lost for that reason. The client gives
+   * back what the server has of them. Resolves when all holders know. As after any loss, `unlock()` of such a hold then
+   * rejects LOCK_LOST. For "closed" it resolves, as after `close()`.
    * @throws TypeError for an unknown reason
    */
   loseAll(reason: LossReason): Promise<void>;

@@ -144,7 +144,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 /** @throws TypeError for anything but what a LockClient passes */
 function checkKind(kind: Partial<Kind> | undefined): void {
   if (kind?.env?.live) return;
-  throw new TypeError("locks are made by a LockClient: client.getLock(name) and its like, not by new");
+  throw new TypeError("create a lock by client.getLock(name) or the like, not by new");
 }
 
 /**

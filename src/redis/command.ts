@@ -27,7 +27,7 @@ const LONGEST_PAUSE = 250;
 
 /** What is said of a reply that nobody can read, as if the server had said so. */
 function strange(): Error {
-  return Object.assign(new Error("the reply is none that this script gives"), { name: "ReplyError" });
+  return Object.assign(new Error("the reply is not one that this script gives"), { name: "ReplyError" });
 }
 
 /** The runner, as its commands see it. */

@@ -169,7 +169,7 @@ function whatCame(value: unknown): string {
     return `, not a client of the package redis; that goes into new LockClient(fromNodeRedis(client)): ${way}`;
   }
   if (has("customCommand") && has("invokeScript"))
-    return ", not a client of Valkey GLIDE; ioredis, iovalkey and redis are what it works with";
+    return ", not a client of Valkey GLIDE; use ioredis, iovalkey or redis";
   if (has("evalsha")) return ", which can make a connection like itself by duplicate()";
   return `, not ${received(value)}; LockClient.connect takes the options of one`;
 }

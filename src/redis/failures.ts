@@ -101,9 +101,9 @@ export function isMoved(error: unknown): boolean {
 export function strayed(error: unknown, lockName: string): LockError | undefined {
   if (!isReply(error) || !/^(MOVED|ASK|CROSSSLOT)\b/.test(error.message)) return undefined;
   const cause = scrubbed(error);
-  const what = `this is one node of a cluster, and no server alone: ${cause.message}`;
+  const what = `this server is one node of a cluster: ${cause.message}`;
   const cure =
-    "connect to all of it, by Cluster of ioredis, createCluster of redis, or --cluster; its nodes are no independent masters for a RedLock";
+    "connect to the whole cluster, by Cluster of ioredis, createCluster of redis, or --cluster; its nodes are no independent masters for a RedLock";
   return new UnsupportedServerError(lockName, what, cause, cure);
 }
 
@@ -141,7 +141,7 @@ export function finalError(
     return new UnsupportedServerError(lockName, `the server lacks a command: ${message}`, cause, LACK_CURE);
   }
   if (/DB index is out of range/i.test(message)) {
-    const cure = "take a database that the server has, or raise its setting `databases`";
+    const cure = "use a database that the server has, or raise its setting `databases`";
     return new UnsupportedServerError(lockName, `the server lacks the database: ${message}`, cause, cure);
   }
   const wrongData = /WRONGTYPE.*|value is not an integer.*|increment or decrement would overflow.*/s.exec(

@@ -238,5 +238,5 @@ export class SharedNumber implements Wanted {
 /** @throws TypeError for a constructor that a user called; `getter` is what to call instead */
 export function checkNumber(number: unknown, getter: string): void {
   if (number instanceof SharedNumber) return;
-  throw new TypeError(`it is made by a LockClient: client.${getter}(name), not by new`);
+  throw new TypeError(`create it by client.${getter}(name), not by new`);
 }

@@ -85,8 +85,8 @@ export class PermitExpirableSemaphore {
   }
 
   /**
-   * Takes a permit if there is one within `wait` milliseconds (at once if absent or 0), for a lease of `lease`
-   * milliseconds (kept by the watchdog if absent). Resolves with its id, or null.
+   * Takes a permit if there is one within `wait` milliseconds, at once if absent or 0. Resolves with its id, or null.
+   * `lease` is its lease in milliseconds; if absent, the watchdog keeps it.
    * @throws as {@link acquire}
    */
   async tryAcquire(wait?: number, lease?: number, options?: SignalOptions): Promise<string | null> {
@@ -157,8 +157,8 @@ export class PermitExpirableSemaphore {
 
   /**
    * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
-   * whether there is such a permit. One that the watchdog kept is lost if there is no answer until its deadline, or until
-   * the end of the new lease, whichever comes first.
+   * whether there is such a permit. One that the watchdog kept is lost if no answer comes before its deadline and before
+   * the end of the new lease.
    * @throws UNAVAILABLE without an answer: whether the lease is set is not known then, so call again; UNSUPPORTED,
    * WRONG_DATA, CLIENT_CLOSED
    */

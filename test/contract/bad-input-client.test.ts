@@ -180,7 +180,7 @@ describe("the connection", () => {
     ["a number", 6379, "not 6379"],
     ["another client", { get() {}, set() {}, on() {} }, "redis must be an ioredis Redis or Cluster"],
     ["a client of node-redis", createClient(), "import { fromNodeRedis } from 'holdfast/node-redis'"],
-    ["a client of Valkey GLIDE", glide, "ioredis, iovalkey and redis are what it works with"],
+    ["a client of Valkey GLIDE", glide, "use ioredis, iovalkey or redis"],
     ["one that cannot be duplicated", { evalsha() {}, eval() {} }, "a connection like itself by duplicate()"],
   ])("new LockClient: %s, with what to do about it", (_, value, told) => {
     expect(throws(() => new LockClient(as(value)), TypeError).message).toContain(told);

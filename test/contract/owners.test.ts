@@ -257,7 +257,7 @@ row(
 );
 
 row("locks are made by a client, not by new [§6 arguments]", { kinds: [PLAIN] }, () => {
-  const text = "locks are made by a LockClient: client.getLock(name) and its like, not by new";
+  const text = "create a lock by client.getLock(name) or the like, not by new";
   for (const made of [undefined, {}]) expect(() => new Lock(made as never)).toThrow(new TypeError(text));
 });
 

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 export const PAGE = new URL("../../docs/faults.md", import.meta.url);
 const OPEN = "<!-- peers -->";
 const CLOSE = "<!-- /peers -->";
-const COMMAND = "npm run faults:peers -- ";
 
 const cellsOf = (line) =>
   line
@@ -22,7 +21,7 @@ export function peerTable(text = readFileSync(PAGE, "utf8")) {
     .slice(0, -1)
     .map((cell) => ({ id: cell.split(" ")[0] ?? "", version: cell.split(" ")[1] ?? "" }));
   const byFault = rows.map(([fault = "", ...cells]) => ({
-    id: (cells.at(-1) ?? "").replaceAll("`", "").replace(COMMAND, ""),
+    id: (cells.at(-1) ?? "").replaceAll("`", ""),
     fault,
     cells: cells.slice(0, -1),
   }));
@@ -34,12 +33,12 @@ export function peerTable(text = readFileSync(PAGE, "utf8")) {
 /** What `peerTable` reads, of rows `{ id, fault }`, columns `{ id, version }`, and `cell(fault, peer)`. */
 export function writtenTable({ rows, columns, cell }) {
   const line = (cells) => `| ${cells.join(" | ")} |`;
-  const heading = ["", ...columns.map(({ id, version }) => `${id} ${version}`.trim()), "command"];
+  const heading = ["", ...columns.map(({ id, version }) => `${id} ${version}`.trim()), "run by"];
   return [
     line(heading),
     line(heading.map(() => "---")),
     ...rows.map(({ id, fault }) =>
-      line([fault, ...columns.map((column) => cell(id, column.id)), `\`${COMMAND}${id}\``]),
+      line([fault, ...columns.map((column) => cell(id, column.id)), `\`${id}\``]),
     ),
   ].join("\n");
 }

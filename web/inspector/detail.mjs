@@ -40,7 +40,7 @@ export function drawDetail() {
   const waiting = info?.waiting ?? [];
   setText($("waiters-title"), waiting.length > 0 ? `Waiting: ${waiting.length}` : "Waiting");
   const cards = waiting.slice(0, MOST).map(waiterCard);
-  $("waiters").replaceChildren(...(cards.length > 0 ? cards : [none("Nobody, as far as is known")]));
+  $("waiters").replaceChildren(...(cards.length > 0 ? cards : [none("Nobody, as far as known")]));
   drawLanes($("detail-lane"), [name], false);
   drawLog($("detail-log"), name);
 }
@@ -109,7 +109,7 @@ async function unlock(asked) {
     const { unlocked } = await response.json();
     toast(unlocked ? `“${asked.name}” is unlocked.` : `“${asked.name}” was free already.`);
   } catch {
-    toast("Not known whether it was unlocked: no answer.");
+    toast("No answer: nobody knows whether it was unlocked.");
   }
 }
 

@@ -19,7 +19,7 @@ export function drawGraph() {
       ? circles.map(textOf).join(" ")
       : nodes.size === 0
         ? "Nobody waits."
-        : "No dead-lock, as far as is known.";
+        : "No dead-lock, as far as known.";
   const drawing = $("drawing");
   drawing.hidden = nodes.size === 0;
   drawing.replaceChildren(picture(nodes, edges, circles));

@@ -141,7 +141,7 @@ function drawRow({ row, ...parts }, info, index, height) {
 
 /** Why nobody knows since when. */
 export const UNTOLD =
-  "Since when is told by the holder's process, after a second or two: not by one in Java, or without presence.";
+  "The holder's process reports since when, after a second or two. Java does not, nor does a process without presence.";
 
 export function kindOf({ kind, mode }) {
   return mode ? `${kind} · ${mode}` : kind;

@@ -53,7 +53,7 @@ function close() {
 }
 
 function troubleOf(code) {
-  return code === "UNAVAILABLE" ? "Redis does not answer" : `Looking failed: ${code}`;
+  return code === "UNAVAILABLE" ? "Redis does not answer" : `Redis answers with an error: ${code}`;
 }
 
 function say(state, text) {

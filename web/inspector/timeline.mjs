@@ -7,7 +7,7 @@ const LANE = 30;
 const LANES = 14;
 const LOGGED = 60;
 const { compare } = new Intl.Collator("en", { numeric: true });
-const WORDS = { granted: "got", released: "gave back", lost: "lost", unlocked: "was made to give up" };
+const WORDS = { granted: "got", released: "gave back", lost: "lost", unlocked: "was forced to unlock" };
 
 /** The lanes of these locks, in the width of the element. `title`: the names of the lanes are shown. */
 export function drawLanes(element, names, title) {
@@ -119,7 +119,7 @@ export function drawLog(element, name) {
 function logLine(entry, withName) {
   const { at, what, name, waited, held, seen } = entry;
   const much = seen
-    ? `between ${clock(seen)} and then, while nobody looked on`
+    ? `between ${clock(seen)} and then, while nobody watched`
     : what === "granted"
       ? waited !== undefined && `after ${duration(waited)}`
       : held !== undefined && `after ${duration(held)}`;

@@ -56,7 +56,7 @@ export interface Signals {
 
 export type OptionValues = Readonly<Record<string, string | boolean | undefined>>;
 
-/** Something was typed wrong. */
+/** An argument is wrong. */
 export class UsageError extends Error {}
 
 /** The exit codes: those of BSD's sysexits.h where one fits. Apart from these, `run` ends with the code of its command. */

@@ -8,7 +8,7 @@ export function completionsFor(commands: () => readonly Command[]): Command {
   return {
     name: "completions",
     usage: `<${SHELLS.join("|")}>`,
-    summary: "a script for the shell, such as: source <(holdfast completions bash)",
+    summary: "prints a script for the shell, such as: source <(holdfast completions bash)",
     words: { least: 1, most: 1 },
     act: ({ words: [shell], terminal }) => {
       const known = SHELLS.find((each) => each === shell);

@@ -7,11 +7,11 @@ import { allLocks, tellOfPart, waiterText } from "./locks.js";
 export const deadlocks: Command = {
   name: "deadlocks",
   usage: "",
-  summary: "circles of owners that wait for each other, over all processes",
+  summary: "finds circles of owners that wait for each other, over all processes",
   details: [
-    "By what clients tell of themselves: of a wait before it is two seconds old, of its end up to a third of a watchdogTimeout",
-    "later. So look twice before you act. A circle ends when one of its calls gives up or one of its locks is taken away.",
-    "The exit code is 1 if there is one. Where each hold was taken is told by clients with the option traceHolds.",
+    "Clients report a wait before it is two seconds old, and its end up to a third of a watchdogTimeout later. So look twice",
+    "before you act. A circle ends when one of its calls gives up, or when you take away one of its locks.",
+    "The exit code is 1 if there is a circle. Clients with the option traceHolds also report where they took each hold.",
   ],
   words: { least: 0, most: 0 },
   act: async (task) => {
@@ -27,7 +27,7 @@ export const deadlocks: Command = {
       }
     }
     if (circles.length === 0)
-      terminal.say("There is none. What has begun in the last two seconds may not be told yet.");
+      terminal.say("There is no circle. Waits of the last two seconds may not be reported yet.");
     await tellOfPart(task);
     return circles.length > 0 ? EXIT.found : EXIT.ok;
   },

@@ -11,7 +11,7 @@ export function exit(code: number): void {
   process.stdout.write("", () => {
     const { errored } = process.stdout;
     const isLost = errored !== null && !isPipeLeft(errored);
-    const told = isLost ? `holdfast: the output cannot be written: ${errored.message}\n` : "";
+    const told = isLost ? `holdfast: cannot write the output: ${errored.message}\n` : "";
     process.stderr.write(told, () => process.exit(isLost ? EXIT.failed : code));
   });
 }

@@ -5,8 +5,8 @@ import { type Command, EXIT, UsageError } from "./command.js";
 export const explain: Command = {
   name: "explain",
   usage: "<code>",
-  summary: "what an error code means, and what to do",
-  details: ["Prints the section of docs/guide.md to which the text of each error refers."],
+  summary: "prints what an error code means, and what to do",
+  details: ["It prints the section of docs/guide.md that the text of each error names."],
   words: { least: 1, most: 1 },
   act: async ({ words: [word = ""], terminal }) => {
     const sections = sectionsOfGuide();
@@ -14,7 +14,7 @@ export const explain: Command = {
     const text = sections.get(code);
     if (text === undefined) {
       const known = [...sections.keys()].join(", ");
-      throw new UsageError(`explain: ${JSON.stringify(word)} is no error code; there are ${known}`);
+      throw new UsageError(`explain: ${JSON.stringify(word)} is no error code; the codes are ${known}`);
     }
     terminal.json({ code, text });
     terminal.say(code, "bold");

@@ -12,8 +12,8 @@ const ONE = { least: 1, most: 1 };
 export const get: Command = {
   name: "get",
   usage: "<name>",
-  summary: "one lock: who has it (●), and who stands behind (○)",
-  details: ["The exit code is 1 if it is free."],
+  summary: "shows one lock: who holds it (●), and who waits (○)",
+  details: ["The exit code is 1 if the lock is free."],
   words: ONE,
   act: async (task) => {
     const { terminal } = task;
@@ -28,12 +28,12 @@ export const get: Command = {
 export const watch: Command = {
   name: "watch",
   usage: "<name>",
-  summary: "what becomes of one lock, line by line, until Ctrl-C",
+  summary: "prints what happens to one lock, line by line, until Ctrl-C",
   details: [
-    "It looks again and again: what is shorter than the time between two looks is not seen. A hold that is gone was released if",
-    "its lease cannot be over yet; else it counts as lapsed.",
+    "It looks at intervals, and misses what is shorter than the time between two looks. Of a hold that is gone it says",
+    "released if its lease cannot be over yet, else lapsed.",
   ],
-  options: { every: { ...EVERY, help: "between two looks; 200ms by default, 100ms at least" } },
+  options: { every: { ...EVERY, help: "the time between two looks; 200ms by default, 100ms at least" } },
   words: ONE,
   act: async (task) => {
     const { terminal } = task;
@@ -54,10 +54,10 @@ export const watch: Command = {
 export const unlock: Command = {
   name: "unlock",
   usage: "<name>",
-  summary: "takes a lock from whoever holds it, who is told that it was lost",
+  summary: "takes a lock from its holder, who gets LOCK_LOST",
   details: [
-    "It shows who would lose it, and asks. The holder works on until it looks: if what the lock protects cannot bear two,",
-    "stop that process first. The exit code is 1 if the lock is free, or others' by then, or the answer no.",
+    "It shows who would lose the lock, and asks. The holder works on until it looks. If what the lock protects cannot bear two,",
+    "stop that process first. The exit code is 1 if the lock is free, if others hold it by then, or if you answer no.",
   ],
   options: { yes: { type: "boolean", short: "y", help: "does not ask" } },
   words: ONE,
@@ -66,7 +66,7 @@ export const unlock: Command = {
     const info = await inspect(task);
     if (info && info.holders.length === 0) {
       throw new UsageError(
-        `${info.name} is a ${info.kind}, and no lock: give back what is out, or count it down`,
+        `${info.name} is a ${info.kind}, not a lock: release its permits, or count it down`,
       );
     }
     const agreed = info !== null && (await agrees(task, info));
@@ -77,8 +77,8 @@ export const unlock: Command = {
     const unlocked = isMeant && (await force(connect().client, info));
     terminal.json({ unlocked });
     if (!info) terminal.say(`${task.words[0]} is free.`);
-    else if (agreed && !isMeant) terminal.say("Others hold it by now.");
-    else if (agreed) terminal.say(unlocked ? unlockedText(latest ?? info) : "It was free by now.");
+    else if (agreed && !isMeant) terminal.say("Others hold the lock by now.");
+    else if (agreed) terminal.say(unlocked ? unlockedText(latest ?? info) : "The lock was free by then.");
     return unlocked ? EXIT.ok : EXIT.found;
   },
 };
@@ -99,7 +99,7 @@ async function agrees({ options, terminal }: Task, info: LockInfo): Promise<bool
     return true;
   }
   if (!terminal.streams.stdin.isTTY)
-    throw new UsageError("unlock asks first: use --yes where nobody can answer");
+    throw new UsageError("unlock asks first: use --yes if nobody can answer");
   // Whoever answers has to see it, also with --json, and while stdout is a file.
   show(terminal.onStderr, info, wallTime());
   return /^y(es)?$/i.test((await terminal.ask("Take it away? [y/N] ")).trim());

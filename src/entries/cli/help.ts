@@ -5,7 +5,7 @@ import { COMMON } from "./parser.js";
 export function helpOf(commands: readonly Command[]): string {
   const wide = Math.max(...commands.map(({ name, usage }) => `${name} ${usage}`.length));
   return [
-    "holdfast: who holds which lock, and what to do about it",
+    "holdfast: shows who holds which lock, and gives locks to shell scripts",
     "",
     "  holdfast <command> [options]",
     "",
@@ -14,8 +14,8 @@ export function helpOf(commands: readonly Command[]): string {
     "Options of every command:",
     ...optionTable(COMMON),
     "",
-    "Exit codes: 0 done, 1 there is something to say, 64 typed wrong, 69 Redis cannot be reached, 70 anything else;",
-    "of `run` also 75 the lock is held by others, 76 it was lost, else that of its command.",
+    "Exit codes: 0 done, 1 a finding or a free lock, 64 wrong arguments, 69 Redis cannot be reached, 70 anything else;",
+    "for `run` also 75 others hold the lock, 76 the lock was lost, else the code of its command.",
   ].join("\n");
 }
 

@@ -17,7 +17,7 @@ export async function tellOfPart({ connect, terminal }: Task): Promise<void> {
   const { server } = connect();
   if (server.isCluster) return;
   const mode = await new Facts(server).info("cluster_enabled").catch(() => undefined);
-  if (mode === "1") terminal.tell("this is one node of a cluster, and only its part is shown: use --cluster");
+  if (mode === "1") terminal.tell("this is one node of a cluster, so you see only its part: use --cluster");
 }
 
 /** A process as people know it; a process of Java has only an id. */

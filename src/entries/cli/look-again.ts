@@ -7,14 +7,14 @@ import { pause } from "./pause.js";
 export const EVERY: Option = {
   type: "string",
   value: "TIME",
-  help: "between two looks; 1s by default, 100ms at least",
+  help: "the time between two looks; 1s by default, 100ms at least",
 };
 const LEAST = 100;
 
 /** Milliseconds between two looks. */
 export function intervalOf({ options }: Task): number {
   const every = durationOf(options, "every") ?? 1_000;
-  if (every < LEAST) throw new UsageError("--every must be 100ms at least");
+  if (every < LEAST) throw new UsageError("--every must be at least 100ms");
   return every;
 }
 

@@ -11,12 +11,12 @@ import { spell, type Terminal } from "./terminal.js";
 export const ls: Command = {
   name: "ls",
   usage: "[pattern]",
-  summary: "what is held: by whom, where, since when; and how many wait",
+  summary: "lists what is held: by whom, where, since when, and how many wait",
   details: [
-    "Of every process, Java's too, found by SCAN. The pattern is one of Redis, such as 'order:*'. Who holds a lock for less",
-    "than a second, and who waits for less, is known by nobody but its own process; what lasts is told within the next one.",
+    "It finds the locks of every process, Java's too, by SCAN. The pattern is one of Redis, such as 'order:*'. A process",
+    "reports holds and waits that are older than a second, within another second. Only it knows the shorter ones.",
   ],
-  options: { watch: { type: "boolean", short: "w", help: "again and again, until Ctrl-C" }, every: EVERY },
+  options: { watch: { type: "boolean", short: "w", help: "repeats the list until Ctrl-C" }, every: EVERY },
   words: { least: 0, most: 1 },
   act: (task) => again(task, () => list(task)),
 };
@@ -24,8 +24,8 @@ export const ls: Command = {
 export const waiters: Command = {
   name: "waiters",
   usage: "[pattern]",
-  summary: "who waits, for what, since when, and what it holds meanwhile",
-  options: { watch: { type: "boolean", short: "w", help: "again and again, until Ctrl-C" }, every: EVERY },
+  summary: "lists who waits, for what, since when, and what it holds meanwhile",
+  options: { watch: { type: "boolean", short: "w", help: "repeats the list until Ctrl-C" }, every: EVERY },
   words: { least: 0, most: 1 },
   act: (task) => again(task, () => listWaiters(task)),
 };

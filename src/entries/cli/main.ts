@@ -44,8 +44,8 @@ export interface Program extends Streams {
 
 /** A URL is not repeated, since it may have a password. */
 function whyNoCommand(word = ""): string {
-  if (word.startsWith("-")) return "the command is missing";
-  if (word.includes("://")) return "a URL is no command: it stands behind --url";
+  if (word.startsWith("-")) return "a command is missing";
+  if (word.includes("://")) return "a URL is no command: give it as --url";
   return `there is no command ${JSON.stringify(word)}`;
 }
 

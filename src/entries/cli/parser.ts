@@ -5,10 +5,17 @@ import { type Command, type Option, type OptionValues, UsageError } from "./comm
 /** The options of every command. */
 export const COMMON: Readonly<Record<string, Option>> = {
   url: { type: "string", value: "URL", help: "Redis; else HOLDFAST_URL, else redis://127.0.0.1:6379" },
-  prefix: { type: "string", value: "PREFIX", help: "of all names, as the option of LockClient" },
+  prefix: {
+    type: "string",
+    value: "PREFIX",
+    help: "the prefix of all names, as in the option of LockClient",
+  },
   cluster: { type: "boolean", help: "the URL is a node of a cluster" },
   sentinel: { type: "string", value: "NAME", help: "the URL is a sentinel, NAME the master that it watches" },
-  json: { type: "boolean", help: "for programs: one JSON document; of what goes on, one in each line" },
+  json: {
+    type: "boolean",
+    help: "prints JSON for programs: one document, or one in each line if the command goes on",
+  },
   help: { type: "boolean", short: "h", help: "this text" },
 };
 
@@ -61,13 +68,13 @@ export function parse({ name, options, words, takesCommand }: Command, argv: rea
       throw new UsageError(`--${option} must be ${oneOf.join(", ")}, not ${JSON.stringify(value)}`);
   }
   const isHelp = values.help === true;
-  if (!isHelp && all.length < words.least) throw new UsageError(`${name}: something is missing`);
+  if (!isHelp && all.length < words.least) throw new UsageError(`${name}: an argument is missing`);
   // What has to stand behind -- was typed before it.
   const forgot = takesCommand && end < 0 ? " (did you forget --?)" : "";
   if (all.length > words.most)
-    throw new UsageError(`${name}: ${inWords(all[words.most])} is too much${forgot}`);
+    throw new UsageError(`${name}: ${inWords(all[words.most])} is unexpected${forgot}`);
   if (!isHelp && takesCommand && rest.length === 0)
-    throw new UsageError(`${name}: the command is missing, after --`);
+    throw new UsageError(`${name}: a command is missing after --`);
   return { words: all, rest, options: values };
 }
 

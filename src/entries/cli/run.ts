@@ -28,27 +28,36 @@ export const run: Command = {
   usage: "<name> -- <command> [arguments]",
   summary: "runs a command while it holds a lock, as flock does on one machine",
   details: [
-    "Without --wait it tries once. The hold is renewed until the command ends; with --lease it is not, and ends after that time.",
+    "Without --wait it tries once. It renews the hold until the command ends. With --lease the hold ends after that time.",
     "If the lock is lost, the command and all that it has started get SIGTERM, and SIGKILL after --kill-after; at a terminal",
-    "the command alone. Signals are passed on to it; what is left when SIGTERM or SIGINT has ended it gets SIGTERM, too.",
-    "It finds HOLDFAST_LOCK, HOLDFAST_OWNER and, with --kind fenced, HOLDFAST_TOKEN in its environment.",
-    "The exit code is that of the command; 75 if others hold the lock, 76 if it was lost.",
+    "the command alone. It passes signals on to the command. What is left when SIGTERM or SIGINT has ended the command gets",
+    "SIGTERM, too. The command finds HOLDFAST_LOCK and HOLDFAST_OWNER in its environment, with --kind fenced HOLDFAST_TOKEN.",
+    "The exit code is that of the command; 75 if others hold the lock, 76 if the lock was lost.",
   ],
   options: {
-    wait: { type: "string", short: "w", value: "TIME", help: "for the lock, such as 10s; 0 by default" },
-    lease: { type: "string", short: "l", value: "TIME", help: "after which the hold ends by itself" },
-    kind: { type: "string", short: "k", value: "KIND", help: "of the lock", oneOf: KINDS },
+    wait: {
+      type: "string",
+      short: "w",
+      value: "TIME",
+      help: "how long to wait for the lock, such as 10s; 0 by default",
+    },
+    lease: { type: "string", short: "l", value: "TIME", help: "the hold ends by itself after this time" },
+    kind: { type: "string", short: "k", value: "KIND", help: "the kind of the lock", oneOf: KINDS },
     watchdog: {
       type: "string",
       value: "TIME",
-      help: "the watchdogTimeout: for so long a machine that dies holds others up; 30s by default",
+      help: "the watchdogTimeout: a machine that dies holds others up that long; 30s by default",
     },
     "kill-after": {
       type: "string",
       value: "TIME",
-      help: "from SIGTERM to SIGKILL when the lock is lost; 10s by default",
+      help: "the time from SIGTERM to SIGKILL when the lock is lost; 10s by default",
     },
-    "busy-code": { type: "string", value: "N", help: "the exit code when others hold it, instead of 75" },
+    "busy-code": {
+      type: "string",
+      value: "N",
+      help: "the exit code when others hold the lock, instead of 75",
+    },
   },
   words: { least: 1, most: 1 },
   takesCommand: true,
@@ -136,7 +145,7 @@ async function carryOut(
   };
   const stop = () => {
     lost = (hold.signal.reason as LockLostError).reason;
-    terminal.tell(`lock "${lockName}" was lost (${lost}): the command is stopped`);
+    terminal.tell(`lock "${lockName}" was lost (${lost}): stopping the command`);
     endAll();
   };
   if (hold.signal.aborted) stop();
@@ -177,7 +186,7 @@ function ended(child: ChildProcess, program: string, tell: (line: string) => voi
     child.on("error", (error: NodeJS.ErrnoException) => {
       // A command that has become another user's takes no signal from here: it runs, and the lock is held until it ends.
       if (child.pid !== undefined) return tell(`${program}: ${error.message}`);
-      tell(`${program}: ${error.code === "ENOENT" ? "there is no such command" : error.message}`);
+      tell(`${program}: ${error.code === "ENOENT" ? "command not found" : error.message}`);
       resolve(error.code === "ENOENT" ? EXIT.notFound : EXIT.cannotRun);
     });
     child.once("exit", (code, by) => resolve(code ?? 128 + (by ? constants.signals[by] : 0)));

@@ -13,10 +13,10 @@ const LOCALHOST = "127.0.0.1";
 export const inspector: Command = {
   name: "inspector",
   usage: "",
-  summary: "a web page of all locks, on this machine, until Ctrl-C",
-  details: ["With --unlock it can take locks away: whoever has an account on this machine can reach it."],
+  summary: "serves a web page of all locks, on this machine, until Ctrl-C",
+  details: ["With --unlock the page can take locks away. Every user of this machine can reach it."],
   options: {
-    port: { type: "string", short: "p", value: "N", help: "where it listens; 7077 by default, 0 for any" },
+    port: { type: "string", short: "p", value: "N", help: "the port; 7077 by default, 0 for any" },
     unlock: { type: "boolean", help: "offers to take locks away" },
   },
   words: { least: 0, most: 0 },

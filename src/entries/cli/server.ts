@@ -34,10 +34,10 @@ export function openServer({ url, isCluster, sentinelName }: Address): Server {
   const at = { host, port: Number(port || (sentinelName === undefined ? 6379 : 26379)) };
   const db = Number(pathname.slice(1) || 0);
   if (!Number.isInteger(db))
-    throw new TypeError("a URL of Redis ends with the number of a database, or nothing");
+    throw new TypeError("the path of a URL of Redis must be the number of a database, or empty");
   // ioredis takes options there: one that is passed over, as ?db=3, would be another database than that of the services.
   if (search || hash)
-    throw new TypeError("a URL of Redis has nothing behind ? or # here: redis://host/3 is database 3");
+    throw new TypeError("a URL of Redis must have no ? or # here: redis://host/3 is database 3");
   const own = {
     ...(username ? { username: decoded(username) } : {}),
     ...(password ? { password: decoded(password) } : {}),
@@ -46,7 +46,7 @@ export function openServer({ url, isCluster, sentinelName }: Address): Server {
   };
   if (isCluster && sentinelName !== undefined)
     throw new TypeError("--cluster and --sentinel are two ways to find a master: use one of them");
-  if (isCluster && db !== 0) throw new TypeError(`a cluster has no database but 0, and the URL names ${db}`);
+  if (isCluster && db !== 0) throw new TypeError(`a cluster has only database 0, but the URL names ${db}`);
   if (isCluster) return new Cluster([at], { redisOptions: own }) as unknown as Server;
   if (sentinelName === undefined) return new Redis({ ...at, ...own, db }) as unknown as Server;
   // Of these ioredis takes none from the option tls: it would send the password to the master in plain text.

@@ -43,9 +43,10 @@ export async function refusalOf(
     if (verdict instanceof Response) return verdict;
     return verdict === true ? undefined : text(403, "Not allowed.");
   }
-  if (action !== "read") return text(403, "Read-only: createInspector has no option authorize.");
+  if (action !== "read")
+    return text(403, "This inspector is read-only: createInspector got no option authorize.");
   if (isLocal(request)) return undefined;
-  return text(403, "Without the option authorize the inspector answers on localhost only.");
+  return text(403, "Without the option authorize, the inspector answers only on localhost.");
 }
 
 /**

@@ -25,7 +25,7 @@ export interface Unlocking {
 const LONGEST = 65_536;
 
 export function checkOrigin(guard: CsrfGuard, request: Request): Response | undefined {
-  return guard.passes(request) ? undefined : text(403, "Not sent by a page of this inspector: reload it.");
+  return guard.passes(request) ? undefined : text(403, "No page of this inspector sent this: reload it.");
 }
 
 /**
@@ -44,7 +44,7 @@ export async function unlock({ client, feed, onUnlock }: Unlocking, request: Req
     throw error;
   }
   if (!lock) return json(200, { unlocked: false });
-  if (ownerIds && hasOthers(lock, ownerIds)) return text(409, "Others hold it by now.");
+  if (ownerIds && hasOthers(lock, ownerIds)) return text(409, "Others hold the lock by now.");
   const unlocked = await feed.unlock(lock, () => force(client, lock));
   if (unlocked) await onUnlock?.({ name, lock, request });
   return json(200, { unlocked });

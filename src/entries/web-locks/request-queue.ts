@@ -207,7 +207,7 @@ export class RequestQueue {
 
   /** The lock is another's by now, or nobody's, though the callback may still run. */
   #lose(request: WebLockRequest, cause: unknown): void {
-    const message = `the lock "${this.#name}" was lost, to a request that stole it or otherwise (see cause)`;
+    const message = `the lock "${this.#name}" was stolen or lost otherwise; see cause`;
     request.reject(new DOMException(message, { name: "AbortError", cause }));
     this.#release(request);
   }

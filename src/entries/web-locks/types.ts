@@ -50,8 +50,8 @@ export interface LockManager {
    * Calls back as soon as the lock is granted and gives it back when what the callback returned has
    * settled; resolves or rejects with that. Never re-entrant: a callback that requests its own lock waits
    * for itself.
-   * @throws an AbortError (`DOMException`) as soon as the lock is lost, to a request that steals or otherwise; its
-   * `cause` is the LockLostError
+   * @throws an AbortError (`DOMException`) as soon as the lock is stolen or lost otherwise; its `cause` is the
+   * LockLostError
    * @throws the signal's reason if that aborts first
    * @throws NotSupportedError (`DOMException`) for a name that begins with "-", and for options that
    * exclude each other

@@ -1,6 +1,6 @@
 /**
- * The table of docs/faults.md that compares holdfast with its peers: nothing is missing, and each command runs what its
- * row says.
+ * The table of docs/faults.md that compares holdfast with its peers: nothing is missing, and each row names what
+ * it can be run by.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -30,12 +30,12 @@ function wrongWith(page: string): string[] {
   ];
 }
 
-test("each peer has met each fault, and each command names a fault that can be run", () => {
+test("each peer has met each fault, and each row names a fault that can be run", () => {
   expect(wrongWith(PAGE)).toEqual([]);
 });
 
-test("an outcome that is missing, and a command that runs nothing, are noticed", () => {
+test("an outcome that is missing, and a row that nothing can run, are noticed", () => {
   const [{ id = "" } = {}] = peerTable(PAGE).rows;
-  const wrong = wrongWith(PAGE.replace(`faults:peers -- ${id}\``, "faults:peers -- nothing`"));
+  const wrong = wrongWith(PAGE.replace(`| \`${id}\` |`, "| `nothing` |"));
   expect(wrong).toEqual([...PEERS.map((peer) => `no outcome: ${peer.id} ${id}`), "row nothing"]);
 });

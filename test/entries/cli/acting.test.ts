@@ -73,7 +73,7 @@ test("a lock that is lost stops its command, which --kill-after gives so much ti
     await running.says(/runs/);
     expect(await client.getLock(`lost${i}`).forceUnlock()).toBe(true);
     expect(await running.ended).toMatchObject({ code: 76, out });
-    expect(running.err).toMatch(new RegExp(`lock "lost${i}" was lost \\(expired\\): the command is stopped`));
+    expect(running.err).toMatch(new RegExp(`lock "lost${i}" was lost \\(expired\\): stopping the command`));
   });
   await Promise.all(lost);
 });
@@ -162,7 +162,7 @@ test("a command that takes no signal, as another user's, keeps the lock until it
 
 test("a command that is not there ends with 127, one that cannot run with 126, and the lock is free again [B147]", async () => {
   const { code, err } = await runs("none", "/no/such/command");
-  expect([code, err]).toEqual([127, expect.stringContaining("there is no such command")]);
+  expect([code, err]).toEqual([127, expect.stringContaining("command not found")]);
   expect((await runs("none", "/")).code).toBe(126);
   // What Node does not even try.
   expect((await runs("none", "/dev/null/command")).code).toBe(126);
@@ -199,6 +199,6 @@ test("unlock leaves numbers alone", async () => {
   const semaphore = client.getSemaphore("places");
   await semaphore.trySetPermits(2);
   const { code, err } = await site.main("unlock", "places", "--yes");
-  expect([code, err]).toEqual([64, expect.stringContaining("no lock")]);
+  expect([code, err]).toEqual([64, expect.stringContaining("not a lock")]);
   expect(await semaphore.availablePermits()).toBe(2);
 });

@@ -67,7 +67,7 @@ test.each<[settings: string, found: Readonly<Record<string, readonly [level: str
   ["appendonly yes appendfsync everysec", { persistence: ["note", /the last second/] }],
   [
     "appendonly yes appendfsync no",
-    { persistence: ["note", /: (?!.*the last second).*has not written yet, often half a minute/] },
+    { persistence: ["note", /: (?!.*the last second).*has not yet written, often half a minute/] },
   ],
   ["min-replicas-to-write 2", { rights: ["bad", /NOREPLICAS/], replicas: ["bad", /^0; writes need 2/] }],
 ])("of a server with %s it finds what that means for locks [B92] [B253]", async (settings, found) => {

@@ -82,7 +82,7 @@ test("unlock takes a lock from nobody but those whom it has shown [B160]", async
   await shown.unlock();
   const next = await lock.lock();
   asking.type("y\n");
-  expect(await asking.ended).toEqual({ code: 1, shown: expect.stringContaining("Others hold it by now.") });
+  expect(await asking.ended).toEqual({ code: 1, shown: expect.stringContaining("Others hold the lock") });
   await next.unlock();
 });
 
@@ -147,7 +147,7 @@ test.each([[["ls", "--json"]], [["ls", "--watch"]], [["--help"]]])(
     });
     await expect(running).rejects.toMatchObject({
       code: 70,
-      stderr: expect.stringMatching(/^holdfast: the output cannot be written: ENOSPC.*\n$/),
+      stderr: expect.stringMatching(/^holdfast: cannot write the output: ENOSPC.*\n$/),
     });
   },
 );

@@ -127,7 +127,7 @@ function inBrowser(): void {
     await page.keyboard.press("Enter");
     await page.waitForSelector("#toast >> text=unlocked");
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-    await page.waitForSelector("#detail-log >> text=was made to give up");
+    await page.waitForSelector("#detail-log >> text=was forced to unlock");
     await page.keyboard.press("Escape");
     await page.waitForSelector("#detail", { state: "hidden" });
   });
@@ -230,7 +230,7 @@ function inBrowser(): void {
     // So that a bar through that time would be seen.
     await pause(3_000);
     const page = await open({}, "timeline");
-    await page.waitForSelector("#log li:has-text('unwatched'):has-text('while nobody looked on')");
+    await page.waitForSelector("#log li:has-text('unwatched'):has-text('while nobody watched')");
     const [end, now] = await page.evaluate<[number, number]>(`(() => {
       const [lane] = [...document.querySelectorAll("#lanes text")].filter((text) => /unwatched/.test(text.textContent));
       const bar = lane.nextElementSibling;

@@ -139,7 +139,7 @@ test.each(["QUEUED", "", null, true, 0.5, "1 0"])(
       client.getCountDownLatch("strange").await(500),
       ...CALLS.map((ask) => ask(client, "strange")),
     ]);
-    const message = "the reply is none that this script gives";
+    const message = "the reply is not one that this script gives";
     for (const outcome of outcomes)
       expect(outcome).toMatchObject({ reason: { code: "UNAVAILABLE", cause: { message } } });
     await using other = new LockClient(answering([GENUINE, given, given], false), { commandTimeout: 500 });

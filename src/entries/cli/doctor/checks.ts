@@ -48,7 +48,7 @@ async function memory({ facts }: Patient): Promise<Finding> {
       return bad(
         finding,
         "Redis refuses to write",
-        "raise maxmemory, or find out what fills it (redis-cli --bigkeys)",
+        "raise maxmemory, or find out what fills the memory (redis-cli --bigkeys)",
       );
     }
   }
@@ -56,15 +56,15 @@ async function memory({ facts }: Patient): Promise<Finding> {
   return {
     level: "poor",
     finding: `${policy}${most ? "" : ", though there is no maxmemory yet"}`,
-    why: "Redis may delete a lock that is held when memory runs out; its holder learns it at the next renewal",
+    why: "when memory runs out, Redis may delete a held lock; its holder learns it at the next renewal",
     cure: "CONFIG SET maxmemory-policy noeviction, or a Redis of its own for locks",
   };
 }
 
 /** What a crash forgets, by `appendfsync`. */
 const FORGOTTEN: Readonly<Record<string, string>> = {
-  everysec: "a crash forgets the last second, and locks taken in it",
-  no: "a crash of the machine forgets what its system has not written yet, often half a minute, and locks taken in it",
+  everysec: "a crash forgets the last second, and the locks in it",
+  no: "a crash of the machine forgets what its system has not yet written, often half a minute, and the locks in it",
   unknown: "unless that is always, a crash forgets locks that were taken just before",
 };
 
@@ -77,7 +77,7 @@ async function persistence({ facts }: Patient): Promise<Finding> {
   return {
     level: "note",
     finding: "no append-only file",
-    why: "a restart forgets locks that are held: two may hold one then, until the first learns it at its renewal",
+    why: "a restart forgets held locks: two may then hold one, until the first learns it at its renewal",
     cure: "CONFIG SET appendonly yes, or fencing tokens where two holders do harm",
   };
 }
@@ -86,8 +86,8 @@ async function replicas({ facts }: Patient): Promise<Finding> {
   if ((await facts.info("role")) === "slave") {
     return bad(
       "this is a replica",
-      "it takes no writes, or forgets them",
-      "connect to the master, or by --sentinel",
+      "a replica takes no writes, or forgets them",
+      "connect to the master, or use --sentinel",
     );
   }
   const [count, least] = [
@@ -98,7 +98,7 @@ async function replicas({ facts }: Patient): Promise<Finding> {
     const finding = `${count ?? 0}; writes need ${least} of them`;
     return bad(finding, "Redis refuses to write", "bring them back, or lower min-replicas-to-write");
   }
-  if (count === 0) return note("none: while this server is away, nothing can be locked");
+  if (count === 0) return note("none: while this server is away, nobody can lock anything");
   if (least !== undefined && Number(least) > 0) return good(`${count}; writes need ${least} of them`);
   return {
     level: "note",
@@ -116,7 +116,7 @@ async function cluster({ facts, server }: Patient): Promise<Finding> {
   if (ok === "ok") return server.isCluster ? good(`${slots} slots served`) : noteOfCluster();
   return bad(
     `cluster_state ${ok}, ${slots} of 16384 slots served`,
-    "locks of the other slots cannot be taken or given back",
+    "nobody can take or give back locks of the other slots",
     "redis-cli --cluster check, and --cluster fix",
   );
 }
@@ -124,8 +124,8 @@ async function cluster({ facts, server }: Patient): Promise<Finding> {
 function noteOfCluster(): Finding {
   return {
     level: "poor",
-    finding: "this is a node of a cluster, asked as if it were alone",
-    why: "names of other nodes' slots are refused",
+    finding: "this is one node of a cluster",
+    why: "it refuses names in other nodes' slots",
     cure: "use --cluster, and new Cluster() of ioredis in your services",
   };
 }
@@ -148,7 +148,7 @@ async function latency({ server }: Patient): Promise<Finding> {
     level: "poor",
     finding,
     why: "each lock costs a round trip, each unlock another",
-    cure: "look at the network between, at SLOWLOG, and at the load of the server's one thread",
+    cure: "look at the network, at SLOWLOG, and at the load of the server's one thread",
   };
 }
 
@@ -160,7 +160,7 @@ async function clock({ server }: Patient): Promise<Finding> {
   const off = Math.round(seconds * 1_000 + micros / 1_000 - (begun + wallTime()) / 2);
   if (Math.abs(off) < FAR) return good(`${Math.abs(off)} ms from here`);
   return note(
-    `${spell(Math.abs(off))} ${off > 0 ? "before" : "behind"} the one here: no lock minds, but "since" is wrong by that`,
+    `${spell(Math.abs(off))} ${off > 0 ? "before" : "behind"} the one here: locks do not depend on it, but "since" is wrong by that much`,
   );
 }
 
@@ -168,12 +168,12 @@ const USUAL_KEEPALIVE = 300;
 
 async function idleConnections({ facts }: Patient): Promise<Finding> {
   const [timeout, keepalive] = [await facts.setting("timeout"), await facts.setting("tcp-keepalive")];
-  if (timeout === undefined) return note("CONFIG is not allowed, so this cannot be seen");
+  if (timeout === undefined) return note("unknown, since the user may not use CONFIG");
   if (Number(timeout) > 0) {
     return {
       level: "note",
       finding: `closed after ${timeout} s (timeout)`,
-      why: "a client without work is disconnected and connects anew; its next call takes longer",
+      why: "Redis disconnects an idle client, so its next call takes longer",
       cure: "CONFIG SET timeout 0",
     };
   }
@@ -191,5 +191,5 @@ async function ownKeys({ client, server }: Patient): Promise<Finding> {
   const locks = await allLocks(client, undefined);
   const waiting = locks.reduce((sum, lock) => sum + Math.max(lock.waiters.length, lock.waiting.length), 0);
   const clients = Number(await server.call("ZCARD", "holdfast_clients"));
-  return good(`${locks.length} held or set, ${waiting} waiting, ${clients} clients with something to tell`);
+  return good(`${locks.length} held or set, ${waiting} waiting, ${clients} clients with long holds or waits`);
 }

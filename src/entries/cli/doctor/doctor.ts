@@ -18,9 +18,9 @@ const STYLES: Readonly<Record<Level, Style>> = { good: "green", note: "dim", poo
 export const doctor: Command = {
   name: "doctor",
   usage: "",
-  summary: "whether this Redis is fit for locks: each finding with its why and its cure",
+  summary: "checks whether this Redis is fit for locks, with why and cure of each finding",
   details: [
-    "good; note: to know; poor: locks can get lost by it; bad: they do not work. The exit code is 1 if anything is poor or bad.",
+    "good; note: worth knowing; poor: you may lose locks by it; bad: locks do not work. The exit code is 1 for poor or bad.",
     "It takes and gives back a lock of a name of its own behind the prefix, on a cluster one on each master, and changes nothing",
     "else.",
   ],
@@ -79,7 +79,7 @@ interface Result extends Finding {
 
 async function run(check: Check, patient: Patient, longest: number): Promise<Result> {
   const found = await within(longest, check(patient)).catch((error: Error) =>
-    note(`cannot be found out: ${error.message}`),
+    note(`unknown: ${error.message}`),
   );
   return { ...(found ?? note(`no answer within ${spell(longest)}`)), on: patient.facts.address };
 }

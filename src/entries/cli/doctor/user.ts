@@ -30,10 +30,10 @@ function refusal(error: unknown, where = ""): Finding {
   if (code === "UNSUPPORTED")
     return bad(
       finding,
-      "every call that needs it rejects so",
+      "every call that needs it rejects like this",
       "give the user the rights of docs/production.md",
     );
-  const cure = "see why Redis gives no usable answer: its log, memory and replicas, or what stands between";
+  const cure = "find out why Redis gives no usable answer: its log, memory and replicas, or a proxy";
   return bad(finding, "no lock can be taken", cure);
 }
 
@@ -84,8 +84,8 @@ function noteOfConfined(): Finding {
   return {
     level: "note",
     finding: "rights are confined to some names",
-    why: "without their prefix it cannot be seen whether a lock can be taken",
-    cure: "say --prefix, with that of your services",
+    why: "without their prefix doctor cannot see whether a lock can be taken",
+    cure: "give --prefix, as in your services",
   };
 }
 
@@ -112,8 +112,8 @@ export async function messages({ server, prefix }: Patient): Promise<Finding> {
     return {
       level: "poor",
       finding: `none arrived within ${spell(SOON)}`,
-      why: "who waits is not woken, and only looks every pollCap",
-      cure: "look for a proxy between that drops SUBSCRIBE or PUBLISH, or channels that the user may not use",
+      why: "no message wakes a waiter, which then looks only every pollCap",
+      cure: "look for a proxy that drops SUBSCRIBE or PUBLISH, or channels that the user may not use",
     };
   } finally {
     ear.disconnect();
