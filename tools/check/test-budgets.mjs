@@ -11,7 +11,7 @@ const LINES = {
   interop: 3_640,
   kinds: 5_740,
   lua: 3_950,
-  simulation: 5_830,
+  simulation: 5_850,
   support: 4_110,
   topology: 1_820,
 };
