@@ -11,8 +11,8 @@ export function loseAll({ env, permits }: ClientParts, reason: LossReason): void
 }
 
 /**
- * Rejects waiters, gives holds and permits `grace` milliseconds to end by themselves, ends the rest, and waits for at
- * most `settling` milliseconds until the commands under way have been answered.
+ * Rejects waiters, and gives holds and permits `grace` milliseconds to end by themselves. Then ends the rest, and waits
+ * `settling` milliseconds at most for the answers to the commands under way.
  */
 export async function closeParts(parts: ClientParts, grace: number, settling: number): Promise<void> {
   const { env, permits, presence } = parts;
@@ -59,7 +59,7 @@ function atMost(clock: Clock, work: Promise<unknown>, ms: number): Promise<void>
       resolve();
     };
     if (ms !== Number.POSITIVE_INFINITY) {
-      // A real timer beside that of the clock: it fires even if nothing else keeps the process alive, and if the clock
+      // A real timer next to that of the clock. It fires even if nothing else keeps the process alive, and if the clock
       // of a test stands still.
       const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER));
       stops.push(() => clearTimeout(timer), clock.after(ms, done));

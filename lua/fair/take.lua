@@ -1,5 +1,5 @@
 -- Takes a free lock for a fresh wire id if nobody is before it in the queue. A call that is refused and waits gets a
--- ticket at the end of the queue, or keeps its ticket; it also keeps the tickets of its co-waiters, in the same
+-- ticket at the end of the queue, or keeps its ticket. It also keeps the tickets of its co-waiters, in the same
 -- process. Running the script again is as good as once.
 --
 -- KEYS
@@ -63,8 +63,8 @@ local function keep_alive()
   raise_ttl(alive, math.max(aliveFor, math.min((latest or now) - now, 2 ^ 52)))
 end
 
--- The refreshes come first, so that no waiter of this process is taken for dead. While the lock is held no waiter is
--- dropped: after a stall of the server all waiters have the time to say that they are alive.
+-- The refreshes come first, so that no waiter of this process is taken for dead. While the lock is held it drops no
+-- waiter. So after a stall of the server all waiters have the time to say that they are alive.
 local has_ticket = aliveFor ~= '0' and refresh(owner)
 local reply = {0, 0, ''}
 for i = 6, #ARGV do

@@ -1,6 +1,6 @@
--- Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice,
--- Marathe and Shavit 2012), with the next fencing token. If the successor is over, or the lock cannot be granted, this is an
--- END that announces: the giver never fails for the successor's sake.
+-- Ends a wire id and grants its lock in one step to the successor, a waiter of the same process, with the next
+-- fencing token. That is lock cohorting (Dice, Marathe and Shavit 2012). If the successor is over, or the lock cannot
+-- be granted, this is an END that announces: the giver never fails for the successor's sake.
 --
 -- KEYS
 --   lock                hash     owner -> hold count

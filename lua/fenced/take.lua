@@ -1,5 +1,5 @@
--- Takes a free lock for a fresh wire id and the next fencing token. Running it again is as good as once: an owner that has
--- the lock keeps its count and its token, and the TTL is only raised.
+-- Takes a free lock for a fresh wire id and the next fencing token. Running it again is as good as once. An owner that
+-- has the lock keeps its count and its token, and the TTL is only raised.
 --
 -- KEYS
 --   lock       hash    owner -> hold count

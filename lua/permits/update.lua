@@ -1,6 +1,6 @@
--- Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one
--- permit, since Redisson wakes as many threads as the message says). Running it again is as good as once; a call
--- that comes after a later one of its client has been overruled, and changes nothing.
+-- Sets the lease of a permit anew. It announces a shorter one, as those who wait for its end may look too late. It does
+-- so as one permit, since Redisson wakes as many threads as the message says. Running it again is as good as once. A
+-- call that comes after a later one of its client has been overruled, and changes nothing.
 --
 -- KEYS
 --   permits    string   free permits

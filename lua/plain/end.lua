@@ -10,7 +10,7 @@
 --   publish        text     PUBLISH or SPUBLISH
 --   owners...      text     clientId:n, one for each tombstone
 -- REPLY
---   {heard, found, ...}     how many subscribers heard of it, -1 if they could not be told; for each wire id 1 if it had the
+--   {heard, found, ...}     how many subscribers heard of it, -1 if they could not be told. For each wire id 1 if it had the
 --                           lock, now or at an earlier run, 0 if nobody had, -1 if another had
 -- FLAGS allow-oom
 -- INCLUDE shared/bury

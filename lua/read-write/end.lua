@@ -1,6 +1,6 @@
--- Ends wire ids for good, on both sides: the release of a lock, the undoing of calls that were given up, the loss of a hold.
--- It may be sent any number of times, before or behind any other command of these ids. The readers that are left keep
--- the lock for as long as the longest of them. A waiting writer that is over is not advertised any more; if it was the
+-- Ends wire ids for good, on both sides: the release of a lock, the undoing of abandoned calls, the loss of a hold. It
+-- may be sent any number of times, before or behind any other command of these ids. The readers that are left keep the
+-- lock for as long as the longest of them. A waiting writer that is over is not advertised any more; if it was the
 -- last, the readers are told.
 --
 -- KEYS
@@ -16,8 +16,8 @@
 --   aliveFor       int      ms for which a waiter that is not heard of counts as alive; 0 if it is not advertised
 --   owners...      text     clientId:n, one for each tombstone
 -- REPLY
---   {heard, found, ...}     how many subscribers heard of it, -1 if they could not be told; for each wire id the sides that it had,
---                           now or at an earlier run (1 read, 2 wrote, 3 both), 0 if nobody had the lock, -1 if another had
+--   {heard, found, ...}     how many subscribers heard of it, -1 if they could not be told. For each wire id the sides that it had,
+--                           now or at an earlier run: 1 read, 2 wrote, 3 both. 0 if nobody had the lock, -1 if another had
 -- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/clock

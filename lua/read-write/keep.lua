@@ -1,7 +1,7 @@
--- Keeps what owners have of read-write locks, on both sides: renews, extends, and notes counts. Never creates a lock, never
--- lowers a TTL. In mode write an owner's read field is set to exactly what the owner has; in mode read nothing is removed,
--- and a reader whose key has lapsed is not made anew: a writer may have come by since. A count that cannot be written is
--- left. A key that holds other data by now counts as taken, and does not disturb its neighbours.
+-- Keeps what owners have of read-write locks, on both sides: renews, extends, and notes counts. Never creates a lock,
+-- never lowers a TTL. In mode write it sets an owner's read field to exactly what the owner has. In mode read it
+-- removes nothing, and does not make a reader anew whose key has lapsed: a writer may have come by since. A count that
+-- cannot be written is left. A key that holds other data by now counts as taken, and does not disturb its neighbours.
 --
 -- KEYS
 --   locks...   hash  "mode" -> read or write; owner -> read holds; owner:write -> write holds. After them the keys of those

@@ -1,6 +1,6 @@
--- Says for good that a wire id is over. The tombstone's value is what the first END found, so that every repetition gives
--- the same answer. Each script removes fields before it writes this: before Redis 7 a first write that needs no memory
--- lets the next ones pass when memory is short.
+-- Says for good that a wire id is over. The tombstone's value is what the first END found, so that every repetition
+-- gives the same answer. Each script removes fields before it writes this. Before Redis 7 a first write that needs no
+-- memory lets the next ones pass when memory is short.
 local function bury(tombstone, found, ttl)
   local before = redis.call('GET', tombstone)
   if before then

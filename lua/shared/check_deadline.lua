@@ -1,4 +1,4 @@
--- Whether a call may still be run, by the server's clock: after `latest` its marker may have lapsed, and the call would
+-- Whether a call may still be run, by the server's clock. After `latest` its marker may have lapsed, and the call would
 -- count a second time. '0' is without limit.
 local function check_deadline(latest)
   return latest == '0' or redis.call('TIME')[1] * 1000 <= tonumber(latest)

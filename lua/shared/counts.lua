@@ -1,5 +1,5 @@
--- Numbers that calls wait for (free permits, or the count of a latch), and the permits that are out, in a zset: id ->
--- ms of the server's clock at which the permit's lease ends.
+-- Numbers that calls wait for: free permits, or the count of a latch. The permits that are out are in a zset: id -> ms
+-- of the server's clock at which the permit's lease ends.
 
 -- The number in a key; 0 if there is no key. Other data is refused by the error of Redis, before anything is written.
 -- Whether Redis counts as far as a number of more digits, only Redis knows.

@@ -1,5 +1,5 @@
--- What a forced unlock leaves: it ends the wire ids of others, so it writes their tombstones, which say that nothing was
--- found; and a marker of its own call with these ids.
+-- What a forced unlock leaves. It ends the wire ids of others, so it writes their tombstones, which say that nothing
+-- was found. It also writes a marker of its own call with these ids.
 
 -- The answer of the first run of this call; false if this is the first.
 local function forced_before(marker)

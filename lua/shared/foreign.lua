@@ -1,5 +1,5 @@
--- What the hash of a lock looks like, ours or Redisson's: one owner -> its hold count; or, of a read-write lock, "mode"
--- -> read or write beside any number of owners, a writer's field with ":write" behind its name. All else is foreign.
+-- What the hash of a lock looks like, ours or Redisson's: one owner -> its hold count. A read-write lock has "mode" ->
+-- read or write, next to any number of owners. A writer's field has ":write" behind its name. All else is foreign.
 
 local function is_shared(mode)
   return mode == 'read' or mode == 'write'

@@ -1,5 +1,5 @@
--- Counts up to the next fencing token: one more than the last, and at least the server's clock in microseconds, so that
--- a server that has forgotten the last one cannot fall behind it.
+-- Counts up to the next fencing token: one more than the last, and at least the server's clock in microseconds. So a
+-- server that has forgotten the last one cannot fall behind it.
 local function next_token(counter)
   local token = redis.call('INCR', counter)
   local time = redis.call('TIME')

@@ -1,6 +1,6 @@
--- A fair lock's waiters: `queue` is their order, `timeouts` what Redisson knows of each (the time at which its ticket
--- lapses), `alive` what this library knows of its own (the time until which it counts as alive; with half a millisecond
--- at its end that is its last chance).
+-- A fair lock's waiters. `queue` is their order, and `timeouts` what Redisson knows of each: the time at which its
+-- ticket lapses. `alive` is what this library knows of its own: the time until which each counts as alive. With half a
+-- millisecond at its end, that time is the waiter's last chance.
 
 -- When a waiter's ticket lapses; nil for a waiter without a time, which would otherwise never be dropped.
 local function deadline_of(timeouts, alive, waiter)
@@ -31,9 +31,9 @@ local function has_last_chance(alive, waiter)
   return tonumber(redis.call('ZSCORE', alive, waiter) or 0) % 1 ~= 0
 end
 
--- Drops dead waiters at the head of the queue of a free lock; returns how many. A waiter that is dropped before its ticket
--- lapses leaves the rest of its turn to the waiters behind it, as a waiter that gives up does: otherwise a dead Java
--- waiter would hold up the queue for all these turns.
+-- Drops dead waiters at the head of the queue of a free lock; returns how many. A waiter dropped before its ticket
+-- lapses leaves the rest of its turn to those behind it, as one that gives up does. Otherwise a dead Java waiter would
+-- hold up the queue for all these turns.
 local function prune(queue, timeouts, alive, now, grace)
   -- Milliseconds. If the server stood still, nobody was heard of, and what the waiters have sent is yet to be read. So
   -- the first that seems to be dead has a last chance; those behind it have had as much time as it had.

@@ -1,6 +1,6 @@
--- The readers of a read-write lock. Each has keys that live as long as its leases: one of this library has one key, whatever
--- its count; one of Redisson has a key for each hold, numbered from 1. The names are Redisson's, and these are the only keys
--- that scripts name by themselves.
+-- The readers of a read-write lock. Each has keys that live as long as its leases. One of this library has one key,
+-- whatever its count. One of Redisson has a key for each hold, numbered from 1. The names are Redisson's, and these are
+-- the only keys that scripts name by themselves.
 -- INCLUDE shared/foreign
 
 local function hold_key(lock, owner, number)
@@ -15,7 +15,7 @@ local function lock_left(lock)
 end
 
 -- Returns ms until a reader's longest hold ends (0 if none lives), and the new `vain`. The count is not trusted: one run looks
--- in vain for so many holds at most, in addition to the first of each reader; `vain`: how many of them before this reader.
+-- in vain for so many holds at most, in addition to the first of each reader. `vain`: how many of them before this reader.
 local function reader_left(lock, owner, count, vain)
   local MOST_IN_VAIN = 10000
   local longest = 0
@@ -34,8 +34,8 @@ local function reader_left(lock, owner, count, vain)
 end
 
 -- As reader_left, over all readers; 0 for a key that is no read-write lock. No hold lasts longer than the lock, so the
--- first hold that lasts as long is the longest; not so if another program has left the lock without TTL. A hash with
--- any other field is not ours to delete.
+-- first hold that lasts as long is the longest. That is not so if another program has left the lock without TTL. A hash
+-- with any other field is not ours to delete.
 local function longest_reader(lock)
   local mode = redis.call('HGET', lock, 'mode')
   if not is_shared(mode) then

@@ -14,7 +14,7 @@
 --   tombstoneTtl   ms       how long a command may be late
 --   publish        text     PUBLISH or SPUBLISH
 -- REPLY
---   {heard, found}          how many subscribers heard of it, -1 if they could not be told; 2 if it wrote, now or at an earlier
+--   {heard, found}          how many subscribers heard of it, -1 if they could not be told. 2 if it wrote, now or at an earlier
 --                           run, 0 if nobody has the lock, -1 if another has
 -- FLAGS allow-oom
 -- INCLUDE shared/bury

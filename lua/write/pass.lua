@@ -1,6 +1,6 @@
--- Ends a writer that does not read, and grants the write side in the same step to the successor, a waiter of the same process
--- (lock cohorting: Dice, Marathe and Shavit 2012). If the successor is over, or the lock cannot be granted, this is an END
--- that announces: the giver never fails for the successor's sake.
+-- Ends a writer that does not read, and grants the write side in one step to the successor, a waiter of the same
+-- process. That is lock cohorting (Dice, Marathe and Shavit 2012). If the successor is over, or the lock cannot be
+-- granted, this is an END that announces: the giver never fails for the successor's sake.
 --
 -- KEYS
 --   lock                hash     "mode" -> read or write; owner -> read holds; owner:write -> write holds
@@ -45,7 +45,7 @@ bury(tombstone, 2, tombstoneTtl)
 if redis.call('EXISTS', nextTombstone) == 0 then
   advertise_writer(writers, nextWriter, aliveFor)
 end
--- What is left beside the mode is a read of the giver, which its owner does not know any more.
+-- What is left next to the mode is a read of the giver, which its owner does not know any more.
 redis.call('DEL', lock)
 if redis.call('EXISTS', successorTombstone, successorSide) == 0 then
   redis.call('ZREM', writers, successor)

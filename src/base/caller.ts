@@ -2,8 +2,8 @@
 import { isLockError } from "./errors.js";
 
 /**
- * For the `catch` of a promise that a user awaits: throws the error again, with the frames of the awaiting functions at
- * the end of its stack. The frames cost nothing until something fails.
+ * Throws the error again, with the frames of the awaiting functions at the end of its stack. It is for the `catch` of a
+ * promise that a user awaits. The frames cost nothing until something fails.
  */
 export function tellCaller(error: unknown): never {
   if (isLockError(error)) {

@@ -55,8 +55,8 @@ function isAnyHeard({ start, end, asyncStart, asyncEnd, error }: Heard): boolean
 }
 
 /**
- * Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within its wait;
- * `refuse` then rejects with the error that the caller and subscribers of `error` get.
+ * Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within its wait.
+ * Then `refuse` rejects with the error that the caller and subscribers of `error` get.
  */
 export function traceCall<G>(
   context: LockCallContext,

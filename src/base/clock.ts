@@ -34,9 +34,9 @@ export function instant(clock: Clock): Instant {
 }
 
 /**
- * Milliseconds since `start`: the larger of what the two clocks say, because the monotonic clock stands still while the
- * machine sleeps, and the wall clock can step back. If too little time seemed to have passed, a hold would seem to last
- * beyond its lease, and the lock could have two holders.
+ * Milliseconds since `start`: the larger of what the two clocks say. The monotonic clock stands still while the machine
+ * sleeps, and the wall clock can step back. If too little time seemed to have passed, a hold would seem to last beyond
+ * its lease, and the lock could have two holders.
  */
 export function elapsedSince(clock: Clock, start: Instant): number {
   return elapsed(start, instant(clock));

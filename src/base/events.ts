@@ -24,8 +24,8 @@ export interface LockEvent {
   /** The kind of lock or synchronizer. */
   readonly kind: LockKind;
   /**
-   * The owner that the event is about: `clientId:n`. Of a group it is the first member's. A call that has to give members
-   * back, so that it waits without a hold, takes them again under another id than that of its `waiting`.
+   * The owner that the event is about: `clientId:n`. Of a group it is the first member's. A call may give members back,
+   * so that it waits without a hold. It takes them again under another id than that of its `waiting`.
    */
   readonly ownerId?: string;
   /** The id of the permit, if it has one. */

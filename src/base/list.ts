@@ -1,8 +1,8 @@
 /**
  * A doubly linked list whose items carry their own links: for items that come and go with every call.
  *
- * A Set would do, but a Set with a stream of additions and deletions is rebuilt all the time, and its old tables keep
- * dead items alive until the next full garbage collection: that took a fifth of a busy client's time.
+ * A Set would do, but a stream of additions and deletions makes it rebuild its tables all the time. The old tables keep
+ * dead items alive until the next full garbage collection. That took a fifth of a busy client's time.
  */
 export interface Item {
   /** The list that the item is in sets these three. */

@@ -15,8 +15,8 @@ function suffixed(name: string, suffix: string): string {
 }
 
 /**
- * The channel where releases of a plain or fenced lock are announced; with a waiter's name behind it, the channel where
- * that waiter of a fair lock is woken.
+ * The channel where releases of a plain or fenced lock are announced. With a waiter's name behind it, it is the channel
+ * where that waiter of a fair lock is woken.
  */
 export function lockChannel(name: string): string {
   return prefixed("redisson_lock__channel", name);
@@ -64,7 +64,7 @@ export function permitLeases(name: string): string {
 
 /**
  * The channel where the opening of a latch is announced. Redisson puts braces around every name. If the name has braces
- * already, the channel is then in another slot, which a cluster refuses; so on a cluster such a name is left as it is.
+ * already, the channel is then in another slot, which a cluster refuses. So on a cluster such a name is left as it is.
  */
 export function latchChannel(name: string, clustered: boolean): string {
   return clustered && name.includes("{")
@@ -92,17 +92,17 @@ export function readHold(name: string, wireId: string, number: number): string {
 
 /**
  * The key that says that a wire id (of a hold, or of a permit) is over. It is Redisson's unlock latch, named by the
- * wire id instead of a random request id: a repeated release finds it and answers as the first one did, and an acquire
- * that arrives after its own clean-up finds it and is refused.
+ * wire id instead of a random request id. A repeated release finds it and answers as the first one did. An acquire that
+ * arrives after its own clean-up finds it and is refused.
  */
 export function tombstone(name: string, wireId: string): string {
   return `${prefixed("redisson_unlock_latch", name)}:${wireId}`;
 }
 
 /**
- * As {@link tombstone}, of one call: of a call whose wire id lives on (a nested acquire, an extend, a release with
- * holds left), or of a call to a semaphore or latch; then it also says what the call came to. This key is the library's
- * own, since Redisson has none for it.
+ * As {@link tombstone}, of one call whose wire id lives on (a nested acquire, an extend, a release with holds left). Of
+ * a call to a semaphore or latch it also says what the call came to. This key is the library's own, since Redisson has
+ * none for it.
  */
 export function callTombstone(name: string, callId: string): string {
   return `${prefixed("holdfast_over", name)}:${callId}`;

@@ -5,7 +5,7 @@ export type Side = "only" | "read" | "write";
 
 export interface Traits {
   /**
-   * The server keeps a queue, and wakes each waiter on a channel of its own: each waiter tries once to get a ticket
+   * The server keeps a queue, and wakes each waiter on a channel of its own. Each waiter tries once to get a ticket
    * there, and the tries of the first here refresh all tickets.
    */
   readonly serverQueued?: boolean;

@@ -1,5 +1,5 @@
 /**
- * A web page that shows who holds which lock and who waits for it, and lets an operator unlock it: one handler of
+ * A web page that shows who holds which lock and who waits for it, and lets an operator unlock it. It is one handler of
  * fetch's Requests, for any server. It looks at Redis only while somebody looks at it.
  */
 import type { LockClient } from "../index.js";

@@ -99,9 +99,9 @@ function tokenOfModules(): InjectionToken {
 }
 
 /**
- * Nest 10 calls the hooks of imported modules before those of the modules that import them, also at the end: the client
- * would be closed while jobs of others are still to end in theirs. So it gets this module behind its root, the nearest.
- * Later versions go from the root to what it imports, and keep Nest's own module as far from it as can be.
+ * Nest 10 calls the hooks of imported modules before those of the modules that import them, also at the end. It would
+ * close the client while jobs of others are still to end in theirs. So it gets this module behind its root, the
+ * nearest. Later versions go from the root to what it imports, and keep Nest's own module as far from it as can be.
  */
 function comeLast(modules: Modules): void {
   const [nestsOwn] = modules.values();

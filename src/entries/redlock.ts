@@ -1,5 +1,5 @@
 /**
- * The API of redlock 5 on the locks of this library. A resource is the name of a lock here, so processes that use
+ * The API of redlock 5 on the locks of this library. A resource is the name of a lock here. So processes that use
  * redlock itself and processes that use this module do not exclude each other.
  */
 import { wallTime } from "../base/platform.js";

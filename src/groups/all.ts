@@ -1,8 +1,8 @@
 /**
- * How a call gets all members of a group, or none. It tries all at once. If a member is not free, it gives back what it took,
- * waits in the line of that member as any call does, and then tries the others again. Nothing is held while it waits, so no
- * orders of members can dead-lock. After two lost rounds it begins with the first member, so that calls for the same locks
- * queue up there; every other time, for else a call whose first member is free would not sleep.
+ * How a call gets all members of a group, or none. It tries all at once. If a member is not free, it gives back what it
+ * took, and waits in the line of that member as any call does. Then it tries the others again. Nothing is held while it
+ * waits, so no orders of members can dead-lock. After two lost rounds it begins with the first member, so that calls for the
+ * same locks queue up there. It does so every other time only: otherwise a call whose first member is free would not sleep.
  */
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";

@@ -1,6 +1,6 @@
 /**
- * One call for a group, from the first line of `lock()` to its hold. Its limits, its promise and its end are those of any
- * call that may wait; what it sends are its seats, in each round one for each member. Their ends are the votes of the round.
+ * One call for a group, from the first line of `lock()` to its hold. Its limits, its promise and its end are those of
+ * any call that may wait. It sends its seats, in each round one for each member. Their ends are the votes of the round.
  * Nothing is held while it waits: a lost round gives all seats back.
  */
 import { trace } from "../base/trace.js";

@@ -1,7 +1,7 @@
 /**
  * How a call gets a majority of the masters of a RedLock. A round asks all masters at once, and their answers are votes. With
  * a majority in favour, and time left of the lease, the call has its hold; what comes later joins. A lost round gives all
- * back, everywhere, and the call sleeps until messages come from a majority; after a split vote for a random time more.
+ * back, everywhere. Then the call sleeps until messages come from a majority, and after a split vote for a random time more.
  *
  *     the round   | first call, or wait 0     | waits
  *    -------------|---------------------------|------------------------------------------

@@ -1,6 +1,6 @@
 /**
- * The members of a RedLock, each on a master of its own: how many answers decide, and how long a call is patient with masters
- * that give none.
+ * The members of a RedLock, each on a master of its own. They say how many answers decide, and how long a call is
+ * patient with masters that give none.
  */
 import { isLockError, type LockError, type LockErrorCode, QuorumError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";

@@ -25,9 +25,9 @@ const FREE = -2;
  */
 export class MultiHold extends Hold {
   /**
-   * The members' holds, in the order of the members. A RedLock's hold begins with a majority of them; members that grant it
-   * later join while it is held. Giving back a member by itself ends the group's hold once fewer than all (of a RedLock: than
-   * a majority) are left: it is lost, `forced`, and the rest is given back.
+   * The members' holds, in the order of the members. A RedLock's hold begins with a majority of them; members that
+   * grant it later join while it is held. If you give back a member by itself, the group's hold ends once fewer than
+   * all (of a RedLock: than a majority) are left. It is lost, `forced`, and the rest is given back.
    */
   get members(): Hold[] {
     return (recordOf(this).grant as GroupGrant).views;
@@ -35,9 +35,9 @@ export class MultiHold extends Hold {
 }
 
 /**
- * Locks of any kind and any client, taken together: all or none. A call never waits while it holds a member, so calls with
- * other members or orders cannot dead-lock with it; a member that others want all the time may keep the call waiting. The
- * hold ends when the hold of any member does.
+ * Locks of any kind and any client, taken together: all or none. A call never waits while it holds a member, so calls
+ * with other members or orders cannot dead-lock with it. A member that others want all the time may keep the call
+ * waiting. The hold ends when the hold of any member does.
  * @example
  * const both = new MultiLock(client.getLock("account:1"), client.getLock("account:2"));
  * await both.run(() => sell("42"), { wait: 2_000 });
@@ -92,8 +92,8 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /**
-   * The least of the members (of a RedLock: of the best majority), by the word of Redis; 0 without asking if the current
-   * owner holds too few.
+   * The least of the members (of a RedLock: of the best majority), by the word of Redis. It is 0 without asking if the
+   * current owner holds too few.
    * @throws as {@link isLocked}
    */
   override async getHoldCount(options?: OwnerOptions): Promise<number> {

@@ -9,9 +9,9 @@ import { MultiLock } from "./multi-lock.js";
 const FEWEST = 3;
 
 /**
- * One lock over independent masters (Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/): held
- * while a majority of the members is. Survives the loss of a minority of the masters. It is only as safe as clocks that
- * run alike and masters that do not forget: one that restarts empty within a lease can vote twice.
+ * One lock over independent masters (Redlock, https://redis.io/docs/latest/develop/use/patterns/distributed-locks/):
+ * held while a majority of the members is. Survives the loss of a minority of the masters. It is only as safe as clocks
+ * that run alike and masters that do not forget. A master that restarts empty within a lease can vote twice.
  * @example
  * const masters = ["redis://a", "redis://b", "redis://c"].map((url) => LockClient.connect(url));
  * const lock = new RedLock(...masters.map((master) => master.getLock("leader")));

@@ -36,7 +36,7 @@ export interface InspectorOptions {
 type Asked = Pick<Connection, "call">;
 
 /**
- * Keys of strings that belong to a lock or a call, and are no numbers of a name; the last pattern is that of read
+ * Keys of strings that belong to a lock or a call, and are no numbers of a name. The last pattern is that of read
  * holds.
  */
 const EXTRA_KEY =

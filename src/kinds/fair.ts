@@ -1,7 +1,7 @@
 /**
- * The fair lock: the server keeps a queue, in which each waiter has a ticket and is woken on its own channel. The format
- * is Redisson's, plus one key that says which waiters are alive: by Redisson's time-outs alone, a dead waiter holds the
- * queue up for minutes.
+ * The fair lock: the server keeps a queue, in which each waiter has a ticket and is woken on its own channel. The
+ * format is Redisson's, plus one key that says which waiters are alive. By Redisson's time-outs alone, a dead waiter
+ * would hold the queue up for minutes.
  */
 import type { LockKind } from "../base/events.js";
 import { fairAlive, fairQueue, fairTimeouts } from "../base/names.js";

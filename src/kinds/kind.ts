@@ -14,7 +14,7 @@ import type { Renewer } from "../watchdog/watchdog.js";
 /** Milliseconds for which a command may be late or come again (Redisson: 16 to 20 s). */
 export const TOMBSTONE_TTL = 20_000;
 
-// What the server says of the sides that an owner has: 1 if it reads, and in addition this if it writes; 0 if nobody has the
+// What the server says of an owner's sides: 1 if the owner reads, plus WRITES if it writes. It says 0 if nobody has the
 // lock, and TAKEN if another owner has it.
 export const WRITES = 2;
 export const TAKEN = -1;

@@ -1,6 +1,6 @@
 /**
- * One call for a hold, from the first line of `lock()` to the grant. What any call goes through is the table of
- * `waiting/waiter.ts`; a call for a lock has these ways more:
+ * One call for a hold, from the first line of `lock()` to the grant. The table of `waiting/waiter.ts` shows what any
+ * call goes through. A call for a lock has these ways more.
  *
  *                       | trying                      | queued, asleep       | aside
  *  ---------------------|-----------------------------|----------------------|----------------------------
@@ -18,7 +18,7 @@
  *  sibling run has turn | aside                       | aside                | aside
  *  late grant           | tries again                 | tries                | nothing; over: ends the id
  *
- * An answer belongs to its own send, and to the wire id, not to the call: a grant that comes late is ended only if its id is
+ * An answer belongs to its own send, and to the wire id, not to the call. The call ends a late grant only if its id is
  * over.
  */
 import type { CallSite } from "../base/call-site.js";
@@ -194,8 +194,8 @@ export class Call extends Claim implements OwnCall {
 
   /**
    * Whether the call may try; false while it has to wait for runs of its owner.
-   * @throws UPGRADE_REFUSED if it wants to write and would wait for a read hold that can only end after it: a bare one, or that
-   * of a run that the call was made in
+   * @throws UPGRADE_REFUSED if it wants to write and would wait for a read hold that can only end after it. Such a hold
+   * is a bare one, or that of a run that encloses the call.
    */
   #mayGoOn(grant: Grant | undefined): boolean {
     if (this.wanted.side === "write" && grant && grant.writes === 0) {

@@ -1,7 +1,7 @@
 /**
- * A call's claim on a lock: the wire id under which it tries. The id is minted at the first try, and anew once it is over. As
- * long as the server may have something of it, or may yet get it (a grant whose answer was lost, a ticket), the id has to be
- * ended when the call does not want it any more.
+ * A call's claim on a lock: the wire id under which it tries. The call mints the id at the first try, and anew once it
+ * is over. The server may have something of the id, or may yet get it: a grant whose answer was lost, or a ticket. As
+ * long as it may, a call that does not want the id any more has to end it.
  */
 import type { Kind, Taken, Try } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
@@ -150,7 +150,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
       else if (this.place) this.place.hinted = true;
       return;
     }
-    // To a grant that lives, or whose END is on its way, it is no news; nor to an id whose END is behind the try.
+    // It is no news to a grant that lives, or whose END is on its way. Nor is it to an id whose END is behind the try.
     if (wireId === this.#ending) return;
     if (this.#grant?.wireId === wireId && this.#grant.state !== "over") return;
     void endInBackground(this.wanted, wireId, this.owner);

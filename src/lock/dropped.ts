@@ -1,6 +1,6 @@
 /**
- * Gives back bare holds that the user has dropped, and warns the process: nothing else is left to give such a hold back, and
- * the watchdog would renew it for the life of the process.
+ * Gives back bare holds that the user has dropped, and warns the process. Nothing else is left to give such a hold
+ * back, and the watchdog would renew it for the life of the process.
  */
 import { CallSite } from "../base/call-site.js";
 import { warnOnce } from "../base/warnings.js";

@@ -109,9 +109,9 @@ export class Hold {
  */
 export class FencedHold extends Hold {
   /**
-   * Rises strictly with each outermost grant of this lock, also over expiry, force-unlock and restarts. A nested hold has
-   * the token of the outermost one. A resource that remembers the highest token it has seen, and refuses lower ones, is
-   * safe from a holder that writes after its lease (fencing, as described by Kleppmann 2016).
+   * Rises strictly with each outermost grant of this lock, also over expiry, force-unlock and restarts. A nested hold
+   * has the token of the outermost one. A resource can remember the highest token it has seen, and refuse lower ones.
+   * Then it is safe from a holder that writes after its lease (fencing, as described by Kleppmann 2016).
    */
   readonly token: bigint;
 

@@ -148,8 +148,8 @@ function checkKind(kind: Partial<Kind> | undefined): void {
 }
 
 /**
- * A reentrant lock that is granted first come first served over all processes: by the order in which the first tries
- * reach the server, whose clock alone counts. A waiter that dies is skipped after three times `pollCap`.
+ * A reentrant lock that is granted first come first served over all processes. The order is that in which the first
+ * tries reach the server, whose clock alone counts. The lock skips a dead waiter after three times `pollCap`.
  * @example
  * const turn = client.getFairLock("printer");
  * await turn.run(() => sell("42"), { wait: 60_000 });

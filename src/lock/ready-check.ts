@@ -1,6 +1,6 @@
 /**
- * Checks that the server is new enough and permits all that this client sends: every command of the scripts, the keys and
- * channels that belong to a name, and to take and release a lock. The name is a fresh one, behind the client's prefix.
+ * Checks that the server is new enough and permits all that this client sends. It tries every command of the scripts, and
+ * the keys and channels of a name, and takes and releases a lock. The name is a fresh one, behind the client's prefix.
  */
 import { createHash } from "node:crypto";
 import { ClientClosedError, isLockError, UnsupportedServerError } from "../base/errors.js";

@@ -44,8 +44,8 @@ export async function runInside<T>(
 }
 
 /**
- * A frame that has ended passes over those around it that have ended, too: a job that begins the next one before it
- * settles would else keep all jobs before it.
+ * A frame that has ended passes over those around it that have ended, too. Otherwise a job that begins the next one
+ * before it settles would keep all jobs before it.
  */
 function endFrames(frame: Frame, caller: Frame | undefined): void {
   let last = frame;
@@ -69,8 +69,8 @@ export function outside<T>(fn: () => T): T {
 }
 
 /**
- * The owner that a bare call on one of these locks acts for: that of the nearest enclosing run of such a lock, or of the
- * nearest enclosing scope. A context that outlived its scope or run counts as outside any.
+ * The owner that a bare call on one of these locks acts for. It is that of the nearest enclosing run of such a lock, or
+ * of the nearest enclosing scope. A context that outlived its scope or run counts as outside any.
  */
 export function ambientOwner(keys: readonly string[]): OwnerRecord | undefined {
   for (let frame = store.getStore(); frame?.open; frame = frame.parent) {

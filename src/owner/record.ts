@@ -1,6 +1,6 @@
 /**
- * What one owner has: a grant of each lock that it holds, its calls under way, the holds that `lock.unlock()` gives back, and
- * whose run's turn it is. It knows neither commands nor scripts.
+ * What one owner has: a grant of each lock that it holds, its calls under way, and the holds that `lock.unlock()` gives
+ * back. It also knows whose run's turn it is, but neither commands nor scripts.
  */
 import type { Side, Traits } from "../base/traits.js";
 import type { Frame } from "./context.js";
@@ -134,8 +134,8 @@ export class OwnerRecord {
   }
 
   /**
-   * Whether the holder of the lock that `asking` wants is the owner itself: by another call, or by a grant that is on its way
-   * here or back. (One owner may have locks of several clients: to each other these are strangers.)
+   * Whether the holder of the lock that `asking` wants is the owner itself. It may be so by another call, or by a grant
+   * that is on its way here or back. One owner may have locks of several clients: to each other these are strangers.
    */
   isOwn(wireId: string, asking: OwnCall): boolean {
     const { lockKey } = asking.wanted;

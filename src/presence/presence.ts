@@ -1,6 +1,6 @@
 /**
- * Publishes what this client holds and waits for, in one key of its own: as soon as another hold or wait is older than a
- * second, and once in each round while one is. People read that key. No code decides anything by it.
+ * Publishes what this client holds and waits for, in one key of its own. It does so as soon as another hold or wait is
+ * older than a second, and once in each round while one is. People read that key. No code decides anything by it.
  */
 import type { Clock } from "../base/clock.js";
 import { isLockError } from "../base/errors.js";

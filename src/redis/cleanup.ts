@@ -1,8 +1,8 @@
 /**
  * Undoes in the background what calls that were given up may have left on the server.
  *
- * Few of its commands may be unanswered at a time. So in an outage ioredis keeps only the calls themselves; after the
- * outage new calls find the connection free, as renewals always do; and undos that gather meanwhile are sent together.
+ * Few of its commands may be unanswered at a time. So in an outage ioredis keeps only the calls themselves. After the
+ * outage new calls find the connection free, as renewals always do. Undos that gather meanwhile go together.
  */
 
 /** Commands that may be unanswered at a time, for each server. A new call may have to wait for so many. */

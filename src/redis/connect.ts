@@ -64,7 +64,7 @@ function adviceOn(target: unknown): string | undefined {
 /** Loads ioredis here and not at import, so that the package loads without ioredis. */
 function loadIoredis(): Ioredis {
   try {
-    // A bundle has ioredis inside, or else beside itself. In a CommonJS bundle import.meta may be empty, and an ES
+    // A bundle has ioredis inside, or else next to itself. In a CommonJS bundle import.meta may be empty, and an ES
     // module has no __filename. A bundle may declare a `createRequire` of its own, so this file imports none by that
     // name.
     return (late.loadIoredis?.() ??

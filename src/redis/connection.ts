@@ -1,6 +1,6 @@
 /**
- * The part of ioredis that this library uses. Public types accept a connection by structure, never by its class:
- * the classes of ioredis 5 and 6 are different types to the compiler, and a project may hold both.
+ * The part of ioredis that this library uses. Public types accept a connection by structure, never by its class. The
+ * classes of ioredis 5 and 6 are different types to the compiler, and a project may hold both.
  */
 import { received } from "../base/arguments.js";
 import { slotOf } from "./slots.js";
@@ -112,8 +112,8 @@ export function masterOf({ slots }: ClusterConnection, key: string): string | un
 }
 
 /**
- * Names the server that has this key: "" without a cluster; on a cluster its address, or the key's slot while the
- * address is not known.
+ * Names the server that has this key: "" without a cluster. On a cluster the name is its address, or the key's slot
+ * while the address is not known.
  */
 export function masterAddress(connection: Connection, key: string): string {
   return isCluster(connection) ? (masterOf(connection, key) ?? String(slotOf(key))) : "";

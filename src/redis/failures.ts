@@ -114,7 +114,7 @@ export function isShebangRefused(error: unknown): boolean {
 
 /**
  * The typed error of a failure that will not pass by itself; undefined if another try may help. `vital`: the call has
- * to be done in the end, so an unknown reply (of a proxy, or of a future server) does not end it. `forbidden`: the keys
+ * to be done in the end, so an unknown reply (of a proxy or a future server) does not end it. `forbidden`: the keys
  * that the user may not use, if they are known.
  */
 export function finalError(

@@ -2,8 +2,8 @@
  * Whether anybody needs the connections of a client: a command without an answer, a call that waits, a hold, a channel.
  * Then a lost connection is made again, and the process is kept alive; by a timer, for the sockets are unreferenced.
  *
- * What a call that was given up leaves to do needs them less: they are made again for it, but a process that has nothing
- * else to do may end, as it may while nobody needs them at all.
+ * The work that an abandoned call leaves needs them less. They are made again for it, but a process that has nothing
+ * else to do may end. It may also end while nobody needs them at all.
  */
 import {
   clearInterval,
@@ -62,8 +62,8 @@ export class KeepAlive {
   /** Looks after a connection, which asks {@link pauseBefore} when it is lost. */
   add(connection: Connection): void {
     this.#connections.add(connection);
-    // Also while somebody needs it: a need may come as the connection gives up. And ioredis (5.4 to 6.0) can end one by
-    // Sentinel in a failover: its failover detector closes the connector while a sentinel names the new master.
+    // Also while somebody needs it: a need may come as the connection gives up. ioredis (5.4 to 6.0) can also end one
+    // by Sentinel in a failover. Its failover detector closes the connector while a sentinel names the new master.
     connection.on("end", () => this.#reviveLater(connection));
     if (isCluster(connection)) connection.on("+node", unreference);
     else unreference(connection);

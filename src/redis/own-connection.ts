@@ -1,6 +1,6 @@
 /**
- * Makes the connections of a client: like the one that its user has given, so that they lead to the same server, but with
- * options that this library chooses. The user's own is never used, whatever becomes of it.
+ * Makes the connections of a client. They are like the user's own, so that they lead to the same server, but with
+ * options that this library chooses. The library never uses the user's own, whatever becomes of it.
  */
 import { noop } from "../base/work.js";
 import {

@@ -1,7 +1,7 @@
 /**
- * Sends grants that replicas must acknowledge. WAIT counts the writes of its own connection and blocks it, so grants have
- * a connection of their own, and a WAIT behind them. Grants that come while a WAIT blocks it share the next WAIT: with a
- * WAIT for each grant, the time-outs of a stalled replica would add up.
+ * Sends grants that replicas must acknowledge. WAIT counts the writes of its own connection and blocks it, so grants
+ * have a connection of their own, and a WAIT behind them. Grants that come while a WAIT blocks it share the next WAIT.
+ * With a WAIT for each grant, the time-outs of a stalled replica would add up.
  */
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
@@ -60,8 +60,8 @@ export class Replicas {
   }
 
   /**
-   * The command for a script that grants `key`; it fails with REPLICAS if `isGrant` says so of the reply, but too few replicas
-   * acknowledged: the caller undoes the grant. It is not sent any more once it is not wanted.
+   * The command for a script that grants `key`. If `isGrant` says that the reply is a grant, but too few replicas
+   * acknowledged, it fails with REPLICAS, and the caller undoes the grant. It is not sent any more once nobody wants it.
    */
   command(
     key: string,

@@ -52,8 +52,8 @@ export class ServerHealth {
   }
 
   /**
-   * True if the server is not worth waiting for: it is away, or owes an answer after its last call was given up without
-   * one, however short the time of that call was.
+   * True if the server is not worth waiting for. It is away, or owes an answer after its last call was given up without
+   * one, however short that call's time was.
    */
   get unresponsive(): boolean {
     return this.away || (this.#gaveUp && this.#unanswered > 0);

@@ -555,7 +555,7 @@ const fencedPassHeader = {
   reply: "list",
   flags: "allow-oom",
 } as const;
-/** Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012), with the next fencing token. See lua/fenced/pass.lua. */
+/** Ends a wire id and grants its lock in one step to the successor, a waiter of the same process, with the next fencing token. See lua/fenced/pass.lua. */
 export const fencedPass: ScriptOf<typeof fencedPassHeader> = /* @__PURE__ */ defineScript(
   fencedPassHeader,
   `local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -818,7 +818,7 @@ const permitsUpdateHeader = {
   reply: "number",
   flags: "allow-oom",
 } as const;
-/** Sets the lease of a permit anew; a shorter one is announced, as those who wait for its end may look too late (as one permit, since Redisson wakes as many threads as the message says). See lua/permits/update.lua. */
+/** Sets the lease of a permit anew. See lua/permits/update.lua. */
 export const permitsUpdate: ScriptOf<typeof permitsUpdateHeader> = /* @__PURE__ */ defineScript(
   permitsUpdateHeader,
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -933,7 +933,7 @@ const plainPassHeader = {
   reply: "list",
   flags: "allow-oom",
 } as const;
-/** Ends a wire id and grants its lock in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/plain/pass.lua. */
+/** Ends a wire id and grants its lock in one step to the successor, a waiter of the same process. See lua/plain/pass.lua. */
 export const plainPass: ScriptOf<typeof plainPassHeader> = /* @__PURE__ */ defineScript(
   plainPassHeader,
   `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -1081,7 +1081,7 @@ const readWriteEndHeader = {
   reply: "list",
   flags: "allow-oom",
 } as const;
-/** Ends wire ids for good, on both sides: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/read-write/end.lua. */
+/** Ends wire ids for good, on both sides: the release of a lock, the undoing of abandoned calls, the loss of a hold. See lua/read-write/end.lua. */
 export const readWriteEnd: ScriptOf<typeof readWriteEndHeader> = /* @__PURE__ */ defineScript(
   readWriteEndHeader,
   `local lock, channel, writers, nextTombstone, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
@@ -1270,7 +1270,7 @@ const serverRefusedHeader = {
   args: {},
   reply: "list",
 } as const;
-/** Which commands of the scripts the user may not call: each is tried on a key that holds a text, so that what is meant for another type fails and changes nothing. See lua/server/refused.lua. */
+/** Says which commands of the scripts the user may not call. See lua/server/refused.lua. */
 export const serverRefused: ScriptOf<typeof serverRefusedHeader> = /* @__PURE__ */ defineScript(
   serverRefusedHeader,
   `local probe = KEYS[1]
@@ -1388,7 +1388,7 @@ const writePassHeader = {
   reply: "list",
   flags: "allow-oom",
 } as const;
-/** Ends a writer that does not read, and grants the write side in the same step to the successor, a waiter of the same process (lock cohorting: Dice, Marathe and Shavit 2012). See lua/write/pass.lua. */
+/** Ends a writer that does not read, and grants the write side in one step to the successor, a waiter of the same process. See lua/write/pass.lua. */
 export const writePass: ScriptOf<typeof writePassHeader> = /* @__PURE__ */ defineScript(
   writePassHeader,
   `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

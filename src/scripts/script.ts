@@ -123,8 +123,8 @@ function argumentOf([name, type]: [string, string]): Argument {
 }
 
 /**
- * The arguments of the EVAL or EVALSHA that runs `text`, the script's text or its hash: a fresh array, with keys and
- * arguments in the order of the script's header.
+ * The arguments of the EVAL or EVALSHA that runs `text`, the script's text or its hash. They are a fresh array, with
+ * keys and arguments in the order of the script's header.
  *
  * Numbers travel as decimal text and Lua hands them on as they came: Lua's own conversion of a number to text turns
  * 2^53−1 into `9.007199254741e+15`. Everything is checked here, before anything is sent, because a script that fails

@@ -98,8 +98,8 @@ export class KeptPermit implements TimerEntry, Live {
   }
 
   /**
-   * A call that gives it this lease has begun, and resolves with whether there is such a permit. A permit with a lease is not
-   * kept; as long as nobody knows whether it has one, only the earlier of the two deadlines is sure.
+   * A call that gives it this lease has begun, and resolves with whether there is such a permit. A permit with a lease
+   * is not kept. As long as nobody knows whether it has one, only the earlier of the two deadlines is sure.
    */
   async update(lease: number, work: Promise<boolean>): Promise<boolean> {
     const sent = instant(this.#env.clock);

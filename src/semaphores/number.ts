@@ -4,7 +4,7 @@
  *
  * These calls have no owner whose field in a hash would show that a call was executed. So each call has a marker, a key
  * of its own that lapses. A call that takes something and gets no answer is undone in the background. A call that gives
- * something goes on in the background, but only while its marker is sure to be there: giving twice would be worse than
+ * something goes on in the background, but only while its marker is sure to be there. To give twice would be worse than
  * not at all.
  */
 

@@ -124,9 +124,9 @@ export class PermitExpirableSemaphore {
   }
 
   /**
-   * Gives a permit back.
-   * @throws NOT_OWNER if the permit is unknown, or its lease has ended; UNAVAILABLE without an answer: the release goes
-   * on in the background then, and a further call asks for it again; UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
+   * Gives a permit back. Without an answer the release goes on in the background, and a further call asks for it again.
+   * @throws NOT_OWNER if the permit is unknown, or its lease has ended; UNAVAILABLE without an answer; UNSUPPORTED,
+   * WRONG_DATA, CLIENT_CLOSED
    */
   async release(id: string): Promise<void> {
     if (await this.tryRelease(id)) return;

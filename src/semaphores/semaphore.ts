@@ -115,10 +115,10 @@ export class Semaphore {
   }
 
   /**
-   * Gives permits back, 1 if absent. Nobody checks who took them.
-   * @throws UNAVAILABLE if Redis gives no answer in time; the call goes on in the background, so do not repeat it;
-   * UNSUPPORTED, CLIENT_CLOSED; WRONG_DATA, also if there would be more than Redis counts (2^63-1): none is given back
-   * then
+   * Gives permits back, 1 if absent. Nobody checks who took them. If Redis gives no answer in time, the call goes on in
+   * the background, so do not repeat it.
+   * @throws UNAVAILABLE without an answer in time; UNSUPPORTED, CLIENT_CLOSED; WRONG_DATA, also if there would be more
+   * than Redis counts (2^63-1): none is given back then
    */
   async release(permits: number = 1): Promise<void> {
     await giveBack(this.#number, checkInteger(permits, "permits", 1));

@@ -4,7 +4,7 @@
  *
  * A time that is too early is safe: the script then does nothing, and its answer tells the time. A time that is too
  * late would let a late copy of a call run after its marker has lapsed. So a master that has not answered yet has no
- * time at all, and all times are forgotten once a connection was lost: the next connection may lead to another machine.
+ * time at all. The client forgets all times once it has lost a connection: the next one may lead to another machine.
  */
 import { type Clock, type Instant, instant, leastElapsedSince } from "../base/clock.js";
 import type { CommandRunner } from "../redis/command-runner.js";

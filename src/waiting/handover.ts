@@ -3,8 +3,9 @@
  * 2012). It stays long enough to be cheap, never so long that others starve.
  *
  * 1. While its turn lasts, a release grants the lock to the first waiter here.
- * 2. After the turn a release is an ordinary one, whose answer says how many subscribers heard of it. If others did, the first
- *    waiter here waits for a release of each, for as long as the turn was at most, and never longer than a turn may be.
+ * 2. After the turn a release is an ordinary one, whose answer says how many subscribers heard of it. If others did, the
+ *    first waiter here waits for a release of each. It waits for as long as the turn was at most, and never longer than a
+ *    turn may be.
  */
 import type { Env } from "../env.js";
 

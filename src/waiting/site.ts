@@ -1,7 +1,7 @@
 /**
- * All that this process knows of one name while somebody waits for it: who waits, in order, whether the channel is
- * subscribed, and when the first tries again. Only the first talks to Redis, so ten thousand waiters cost one try for each
- * release. Where the server keeps a queue, each waiter tries once to get a ticket there.
+ * All that this process knows of one name while somebody waits for it. That is who waits, in order, whether the channel
+ * is subscribed, and when the first tries again. Only the first talks to Redis, so ten thousand waiters cost one try
+ * for each release. Where the server keeps a queue, each waiter tries once to get a ticket there.
  *
  * A waiter is refused, subscribes, and tries again once the server has confirmed that, so that no release is missed. Then
  * it sleeps until a message, the end of the holder's lease, or `pollCap`. A message is a hint to try, trusted by nobody.

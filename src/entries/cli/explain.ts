@@ -25,7 +25,7 @@ export const explain: Command = {
 
 /** The sections of the guide that have the name of an error code. */
 function sectionsOfGuide(): ReadonlyMap<string, string> {
-  // The built program is in a folder beside that of the pages.
+  // The built program is in a folder next to that of the pages.
   const guide = readFileSync(new URL("../docs/guide.md", import.meta.url), "utf8");
   const sections = guide.split(/^(?=#{2,3} )/m).flatMap((section): [string, string][] => {
     const [, code, text = ""] = /^### ([A-Z_]+)\n([\s\S]*)$/.exec(section) ?? [];

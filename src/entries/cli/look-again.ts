@@ -19,8 +19,8 @@ export function intervalOf({ options }: Task): number {
 }
 
 /**
- * Looks again and again. Once Redis has answered, a look without an answer is told of and does not end the command: who
- * watches a failover wants to see what comes behind it.
+ * Looks again and again. Once Redis has answered, the command reports a look without an answer and goes on. An operator
+ * who watches a failover wants to see what comes after it.
  */
 export async function lookAgain(task: Task, every: number, look: () => Promise<void>): Promise<never> {
   const { terminal, signal, reasonOf } = task;

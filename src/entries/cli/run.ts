@@ -171,7 +171,7 @@ async function carryOut(
   return code;
 }
 
-/** Sends a signal to a group, or looks with 0 whether there is one; false if there is none, or it takes no signal from here. */
+/** Sends a signal to a group, or looks with 0 whether there is one. False without a group, or if it takes none from here. */
 function signalTo(group: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(group, name);

@@ -2,7 +2,7 @@
 import { Cluster, Redis } from "ioredis";
 import type { RedisConnection } from "../../index.js";
 
-/** What the commands themselves need of a connection, beside what the library needs. */
+/** What the commands themselves need of a connection, in addition to what the library needs. */
 export interface Server extends RedisConnection {
   readonly options: { readonly host?: string; readonly port?: number };
   readonly isCluster?: boolean;

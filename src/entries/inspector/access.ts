@@ -52,8 +52,8 @@ export async function refusalOf(
 /**
  * Whether a request comes from this machine, and no proxy has passed it on.
  *
- * Keeps out a page elsewhere that makes a browser send requests to this machine by a name of its own (DNS rebinding);
- * that name stands in the URL. A proxy or a framework may put its own name there, so every other host and address in
+ * Keeps out a page elsewhere that makes a browser send requests to this machine by a name of its own (DNS rebinding).
+ * That name stands in the URL. A proxy or a framework may put its own name there. So every other host and address in
  * the request has to be local as well.
  */
 export function isLocal(request: Request): boolean {
@@ -98,8 +98,8 @@ export class CsrfGuard {
   readonly token: string = randomBytes(24).toString("base64url");
 
   /**
-   * True if the request comes from a page of this inspector: by its Origin, and by the token that only a page of the
-   * same origin can read.
+   * True if the request comes from a page of this inspector. Its Origin says so, and so does the token that only a page
+   * of the same origin can read.
    */
   passes(request: Request): boolean {
     const token = request.headers.get("x-holdfast-csrf") ?? "";

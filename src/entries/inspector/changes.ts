@@ -1,6 +1,6 @@
 /**
- * Finds what is new in a look. TTLs fall all the time, so a TTL is new only if the end of the lease has moved; and that a
- * waiter was told of again is no news.
+ * Finds what is new in a look. TTLs fall all the time, so a TTL is new only if the end of the lease has moved. A client
+ * that tells of a waiter again is no news.
  */
 import type { LockInfo } from "../../index.js";
 import type { Look } from "./seen.js";

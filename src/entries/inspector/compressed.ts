@@ -1,7 +1,7 @@
 /**
- * Compresses answers on their way to node:http, if the browser accepts that. The handler itself sends plain bodies: a
- * framework that serves fetch's Responses may drop their `content-encoding`, as Next does, and then no browser can read
- * a compressed body.
+ * Compresses answers on their way to node:http, if the browser accepts that. The handler itself sends plain bodies. A
+ * framework that serves fetch's Responses may drop their `content-encoding`, as Next does. Then no browser can read a
+ * compressed body.
  */
 
 /** The types that are compressed. An event stream is not: its events have to arrive as they are made. */

@@ -1,7 +1,7 @@
 /** Takes a lock from whoever holds it, of whatever kind it is. */
 import type { LockClient, LockInfo } from "../../index.js";
 
-/** Whether a lock has holders beside those that were shown to the operator; null is a free one. */
+/** Whether a lock has holders in addition to those that were shown to the operator; null is a free one. */
 export function hasOthers(lock: LockInfo | null, shown: readonly string[]): boolean {
   return (lock?.holders ?? []).some(({ ownerId }) => !shown.includes(ownerId));
 }

@@ -65,7 +65,7 @@ export function nodeHandler(handler: (request: Request) => Promise<Response>): N
 }
 
 /**
- * The address to redirect to, if `/` is missing: links of a page at `/locks` would lead beside it, so it is at
+ * The address to redirect to, if `/` is missing: links of a page at `/locks` would lead out of it, so it is at
  * `/locks/`.
  */
 function missingSlash({ url = "", originalUrl }: FrameworkRequest): string | undefined {

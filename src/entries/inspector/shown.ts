@@ -56,7 +56,7 @@ function heldWhile(
   if (holders.some(({ ownerId }) => ownerId === own)) return [];
   if (!holds.includes(name)) return holds;
   // A run or scope around it has the lock, so it waits for itself. But a hold that its client has not told of is younger
-  // than all that the client told: the one that counted then is over, and may have been that of the waiter's own owner.
+  // than all that the client told. The one that counted then is over, and may have been that of the waiter's own owner.
   const isTold = holders.some((holder) => holder.client?.id === client?.id && holder.since !== null);
   if (!isTold) return [];
   return holders.length === 1 ? holds : holds.filter((held) => held !== name);

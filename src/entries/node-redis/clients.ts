@@ -93,8 +93,8 @@ export interface SentinelClient {
 }
 
 /**
- * The options of each command, whatever the user has set for their own commands: replies in the shapes that the core
- * reads, and no time-out but the core's, because the core keeps account of what may still arrive after it.
+ * The options of each command, whatever the user has set for their own commands. Replies come in the shapes that the
+ * core reads. There is no time-out but the core's, because the core keeps account of what may still arrive after it.
  */
 export const PLAINLY: object = {
   typeMapping: {},

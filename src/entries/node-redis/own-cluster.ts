@@ -1,8 +1,8 @@
 /**
- * A cluster as the core sees it. A client like the user's, which only the library has, knows where the slots are; commands
- * go over a connection to each master, made when it is needed.
+ * A cluster as the core sees it. A client like the user's, which only the library has, knows where the slots are.
+ * Commands go over a connection to each master, made when it is needed.
  *
- * When a master has gone, only version 6 of node-redis finds its successor by itself; so here each lost node, and each
+ * When a master has gone, only version 6 of node-redis finds its successor by itself. So here each lost node, and each
  * call without an answer, makes the client look again.
  */
 import { microtask, setTimeout } from "../../base/platform.js";

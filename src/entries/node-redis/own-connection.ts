@@ -1,8 +1,8 @@
 /**
  * A connection that the library makes for itself, with the options of the user's client. node-redis keeps one client
- * over many sockets: it subscribes again by itself and tells nobody, keeps commands for the next socket, and up to
- * version 5 may give them the replies of others there. So each socket has a client of its own here, which ends with it;
- * the core is told of every loss, and subscribes and sends again.
+ * over many sockets. It subscribes again by itself and tells nobody, and keeps commands for the next socket. Up to
+ * version 5 it may give them the replies of others there. So each socket has a client of its own here, which ends with
+ * it. The core learns of every loss, and subscribes and sends again.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { clearTimeout, setTimeout } from "../../base/platform.js";
@@ -32,7 +32,7 @@ const ATTEMPT_TIMEOUT = 10_000;
 const PAUSE = 50;
 
 /**
- * Runs a function outside every scope and request: a socket must keep neither that of the call that makes it, nor that
+ * Runs a function outside every scope and request. A socket must keep neither that of the call that makes it, nor that
  * in which the client was given. This file is loaded in neither, as a rule.
  */
 const outside = AsyncLocalStorage.snapshot();

@@ -1,8 +1,8 @@
 /**
- * Where the master is that sentinels watch. A client that `createSentinel` makes has clients of the master, and makes new
- * ones when the master changes: they show where the master is, and the library's own connections go there. The user may
+ * Says where the master is that sentinels watch. A client that `createSentinel` makes has clients of the master, and makes
+ * new ones when the master changes. They show where the master is, and the library's own connections go there. The user may
  * have leased all of them, by `use` or `acquire`, for as long as they like, or have closed them. Then the client says where
- * the master is, or the last one is it still, and the options are those of a client that was seen before.
+ * the master is, or the last one counts still. The options are those of a client that was seen before.
  */
 import type { ConnectionOptions } from "../../redis/connection.js";
 import {

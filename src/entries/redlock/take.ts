@@ -59,10 +59,10 @@ export async function takeAll(
 }
 
 /**
- * One run through the locks. It waits for each while it holds those before it: with one order for all calls none waits
- * for another in a circle, and some call always goes on. (Were nothing held meanwhile, two calls that have waited for
- * different locks could refuse each other without end.) What is held is not extended before all is there, so calls that
- * want less get their turn at the end of the lease at the latest.
+ * One run through the locks. It waits for each while it holds those before it. With one order for all calls none waits
+ * for another in a circle, and some call always goes on. Were nothing held meanwhile, two calls that have waited for
+ * different locks could refuse each other without end. No hold is extended before all are there, so calls that want
+ * less get their turn at the end of the lease at the latest.
  */
 class Round {
   readonly #taken = new Map<LockFace<Hold>, Hold>();
@@ -122,7 +122,7 @@ interface TakeOptions extends Omit<Terms, "wait"> {
 
 /**
  * Takes one lock, or resolves with null if others have it until the time is over. A wait also bounds the time for the
- * answer of the server: so where it is short, a first try without a wait finds out whether the lock is free.
+ * answer of the server. So where it is short, a first try without a wait finds out whether the lock is free.
  */
 async function take(lock: LockFace<Hold>, options: TakeOptions): Promise<Hold | null> {
   const { until, lease, owner, signal } = options;

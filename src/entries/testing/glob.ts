@@ -21,8 +21,8 @@ function toRegExp(pattern: string): RegExp {
 }
 
 /**
- * A class, from behind its bracket to the one that closes it, or to the end of the pattern. What is behind the `-` of a
- * range is its end, even a bracket or a backslash; what is escaped stands for itself and begins no range.
+ * A class, from behind its bracket to the one that closes it, or to the end of the pattern. The character behind the
+ * `-` of a range is its end, even a bracket or a backslash. An escaped character stands for itself and begins no range.
  */
 function classAt(pattern: string, start: number): { readonly text: string; readonly end: number } {
   const not = pattern[start] === "^" ? "^" : "";

@@ -20,7 +20,7 @@ const VERSION = "7.0.15";
 const QUIET_TICKS = 10;
 const QUIET_TURNS = 3;
 /**
- * Answers in one turn of the event loop, or to one timer: a test that asks for ever in a loop must not keep its own
+ * Answers in one turn of the event loop, or to one timer. A test that asks for ever in a loop must not keep its own
  * time-out from coming.
  */
 const MOST_IN_TURN = 10_000;

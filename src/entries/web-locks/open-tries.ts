@@ -1,6 +1,6 @@
 /**
  * The requests of a client whose first answer is on its way. The standard decides about all requests in their order,
- * whatever their names. Here Redis answers, in any order; so the callbacks of requests of one moment wait for each
+ * whatever their names. Here Redis answers, in any order. So the callbacks of requests of one moment wait for each
  * other, to run in the order of the requests.
  */
 import { clearTimeout, setTimeout } from "../../base/platform.js";

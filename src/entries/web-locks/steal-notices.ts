@@ -1,9 +1,9 @@
 /**
- * Tells a process that a lock was stolen from it: nothing wakes the holder of a lock, so it would learn that only at
+ * Tells a process that a lock was stolen from it. Nothing wakes the holder of a lock, so it would learn that only at
  * its next renewal.
  *
- * A process that holds a lock for longer than a moment also takes a notice lock of its own, and waits for that one as
- * well, as another owner. A process that steals from it releases its notice lock by force, too: the message of that
+ * A process that holds a lock for longer than a moment also takes a notice lock of its own. As another owner, it waits
+ * for that one as well. A process that steals from it releases its notice lock by force, too. The message of that
  * release wakes the waiter, which then looks after all locks that are held here. If the process dies, its notice lock
  * lapses with the others.
  */
@@ -18,7 +18,7 @@ const SHORT = 250;
 const PASSING: readonly LockErrorCode[] = ["UNAVAILABLE", "REPLICAS", "LOCK_LOST"];
 
 /**
- * Runs a function outside all requests: work that goes on for long must keep neither what the context of a request has,
+ * Runs a function outside all requests. Work that goes on for long must keep neither what the context of a request has,
  * nor that of the call that made the manager. This file is loaded in neither, as a rule.
  */
 const outside = AsyncLocalStorage.snapshot();

@@ -65,8 +65,8 @@ function isOfName({ error }: { error: unknown }): boolean {
 const MOST_NAMES = 200_000;
 
 /**
- * A name for each master of a cluster, in one of its slots. A master is left out if no name behind the prefix is there,
- * as behind a prefix with braces: then it has none of these locks.
+ * A name for each master of a cluster, in one of its slots. The map leaves out a master if no name behind the prefix is
+ * there, as behind a prefix with braces. Such a master has none of these locks.
  */
 function namesByMaster({ slots = [] }: Server, prefix: string): Map<string, string> {
   const left = new Set(slots.flatMap((nodes) => nodes?.[0] ?? []));
