@@ -295,7 +295,7 @@ export abstract class LockFace<H extends Hold = Hold> {
         ]
       : [
           "unlock() outside a scope does not know whose hold to give back",
-          "call unlock() of the hold that lock() resolved with, or put lock() and unlock() inside one client.scope()",
+          "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()",
         ];
     const bare = this.hasBareHold() ? ". This client holds it by a bare lock()" : "";
     const run = isInsideRun(this.#key)

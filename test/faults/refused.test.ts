@@ -138,7 +138,7 @@ describe("a refusal that will not pass rejects at once", () => {
     const hasty = new LockClient(refusal.redis, { commandTimeout: 200 });
     refusal.begin(
       before7("@user_script: 9: -LOADING Redis is loading the dataset in memory"),
-      script("state"),
+      script("inspect"),
     );
     await expect(hasty.getLock(name).isLocked()).rejects.toMatchObject({
       code: "UNAVAILABLE",

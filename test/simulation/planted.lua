@@ -114,7 +114,7 @@ if command == 'TIME' then
   return {time[1] + 40 * tonumber(string.sub(client, 1, 1), 16), time[2]}
 end
 
--- reads next to a writer | readwrite 1 history | read/take
+-- reads next to a writer | readwrite 5 history | read/take
 -- a reader checks whether the lock is held, but not in which mode
 if command == 'HGET' and first == 'mode' then return run('HGET', ...) and 'read' end
 

@@ -53,7 +53,7 @@ test("the command tells that it sees one node of a cluster only [B278]", async (
   const [here, there] = await names();
   const [{ url }] = cluster.nodes as readonly [RedisServer, ...RedisServer[]];
   const hold = await client.getLock(here).lock();
-  const part = expect.stringContaining("only its part is shown: use --cluster");
+  const part = expect.stringContaining("so you see only its part: use --cluster");
   for (const command of ["ls", "waiters", "deadlocks"])
     expect(await site.main(command, "--url", url)).toMatchObject({ code: 0, err: part });
   expect(await site.main("ls", "--url", url, "--cluster")).toMatchObject({ code: 0, err: "" });

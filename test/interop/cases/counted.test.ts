@@ -79,7 +79,7 @@ withRedisson("counted", (scene) => {
     const lapsing = await node.acquire(1_000);
     expect((await leases(name)).get(id)).toBe(NO_LEASE);
     await until("the other one lapses", async () => (await node.acquiredPermits()) === 1);
-    expect([...(await leases(name)).keys()]).toEqual([id]);
+    expect([...(await leases(name)).keys()]).toContain(id);
     expect(await java.tryRelease(lapsing)).toBe(false);
     await node.release(id);
     expect(await java.availablePermits()).toBe(2);
@@ -132,6 +132,9 @@ withRedisson("counted", (scene) => {
       await counter.countDown();
       for (const call of waiting) expect(await soon(call)).toBe(true);
       expect(await scene.redis.exists(name)).toBe(0);
+      // A subscription is kept for a moment: the next gate's waiter would use it, and nobody would see that it listens.
+      const channels = () => scene.redis.pubsub("CHANNELS", `*${name}*`);
+      await until("nobody listens any more", async () => ((await channels()) as unknown[]).length === 0);
     }
   });
 });
