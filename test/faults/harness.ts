@@ -34,7 +34,7 @@ import { type Kind, PLAIN } from "../support/place/kinds.js";
 
 export { type Watched, watch } from "../support/outcome.js";
 
-export type ScriptName = "take" | "keep" | "end" | "pass" | "force" | "state" | "release";
+export type ScriptName = "take" | "keep" | "end" | "pass" | "force" | "inspect" | "release";
 
 interface ScriptLike {
   readonly name: string;
