@@ -203,7 +203,7 @@ test("weeks between two looks, or none after the first, are as long as Node's ti
   expect(warnings).toEqual([]);
 });
 
-test("Redis that is away is trouble, also to who begins to look on, and then well again, with no pause between looks that had no answer [B151] [B287]", async () => {
+test("Redis that is away is trouble, also to who begins to look on, and then well again. Looks without an answer have no pause between them [B151] [B287]", async () => {
   const server = await forFile(startRedis());
   const client = new LockClient(server.connect({ maxRetriesPerRequest: 0 }), { commandTimeout: 1_000 });
   onTestFinished(() => client.close({ timeout: 0 }));

@@ -111,7 +111,7 @@ test("a master that comes back empty only after the lease lets nobody else in be
   await second.unlock();
 });
 
-test("a master that comes back empty within the lease votes again: two hold the lock, the first is told by its next command, and a fence refuses its write [F40]", async () => {
+test("a master that comes back empty within the lease votes again: two hold the lock. The first is told by its next command, and a fence refuses its write [F40]", async () => {
   const [zero, one, two] = forgetful as [RedisServer, RedisServer, RedisServer];
   await using away = await startProxy(two);
   away.refuse();
