@@ -1,6 +1,6 @@
-// `node bench/redisson.mjs`, or the last scenario of `npm run bench`: this library and Redisson (the newest that interop/pom.xml
-// names) on one redis-server of its own, in one interleaved run: never both at once. Prints medians, and the median of the
-// ratios of each repeat.
+// `node bench/redisson.mjs`, or the last scenario of `npm run bench`, measures this library and Redisson, the newest
+// that interop/pom.xml names. They take turns on one redis-server of their own, in one interleaved run: never both at
+// once. It prints medians, and the median of the ratios of each repeat.
 import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

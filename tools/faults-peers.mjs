@@ -1,6 +1,6 @@
-// `npm run faults:peers`: the same faults on holdfast and on the libraries beside which it stands. Installs what bench/package.json pins,
-// builds the driver for Redisson where a JDK and Maven are, prints the table of docs/faults.md, and fails if holdfast's own column is
-// not as that page says. What the others do fails nothing.
+// `npm run faults:peers` plays the same faults on holdfast and on the libraries next to it. It installs what
+// bench/package.json pins, and builds the driver for Redisson where a JDK and Maven are. It prints the table of
+// docs/faults.md, and fails if holdfast's own column is not as that page says. What the others do fails nothing.
 //
 //   npm run faults:peers                            all of them: some ten minutes
 //   npm run faults:peers -- lost-take early-release these faults

@@ -1,6 +1,6 @@
-// Tests the tests of the Lua files: changes each file in every small way that mutants.mjs knows, one at a time, and runs
-// the tests of the scripts in which it stands. A measure by hand: it prints those that no test has noticed, of which some
-// make no difference, and the share of the others for each file. `--list` prints the changes and runs nothing.
+// Tests the tests of the Lua files. It changes each file in every small way that mutants.mjs knows, one at a time, and
+// runs the tests of the scripts that contain it. This measure by hand prints the unnoticed changes, of which some make
+// no difference, and each file's share of the noticed ones. `--list` prints the changes and runs nothing.
 // Usage: npm run mutate:lua [-- [--only plain | --only plain/take] [--list]]
 import { readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";

@@ -1,6 +1,6 @@
-// Tests the tests of the contract: StrykerJS changes the given TypeScript in small ways, one at a time, and runs the rows in
-// virtual time that come by the changed place, in a process for each change (mutate/bundle-runner.mjs). It prints what
-// nobody noticed, and the share of the changes that were noticed. A measure to look at, not a check.
+// Tests the tests of the contract: StrykerJS changes the given TypeScript in small ways, one at a time. For each
+// change, a process runs the rows in virtual time that come by the changed place (mutate/bundle-runner.mjs). It prints
+// what nobody noticed, and the share of the changes that were noticed. It is a measure to look at, not a check.
 // Usage: npm run mutate -- src/lock src/waiting/site.ts src/lock/force.ts:10-20 ...
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";

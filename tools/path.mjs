@@ -1,5 +1,5 @@
-// `npm run path`: the way of one `lock()` and `unlock()` through `src`, in the order in which its functions are entered: to be read
-// beside them. It is measured, by the coverage of V8, on a Redis server of its own.
+// `npm run path` prints the way of one `lock()` and `unlock()` through `src`, to be read next to the code. Functions
+// stand in the order in which they are entered. V8's coverage measures that, on a Redis server of its own.
 //
 //   npm run path               a lock that is free, taken and given back by a warm process
 //   npm run path -- --waits    a second call of the process waits for it, too

@@ -1,8 +1,8 @@
-// A vitest reporter to be used beside the default one. The very last line of a run is `N passed, N failed[, N skipped]`,
-// which people and machines can read alike; above it stands why each skipped test was skipped.
-// A worker that dies, a file that does not load, a hook that throws or an unhandled rejection is a failure too,
-// though vitest does not count them as tests; so is a test that was never finished.
-// With HOLDFAST_TEST_SECONDS, as `npm run check` sets it, so is a file that took longer than it may (check/test-budgets.mjs).
+// Vitest adds this to its default reporter. The very last line of a run is `N passed, N failed[, N skipped]`, which
+// people and machines can read alike. Above it stands why each skipped test was skipped. A worker that dies, a file
+// that does not load, a hook that throws or an unhandled rejection is a failure too. Vitest does not count these as
+// tests. A test that was never finished is a failure, too. With HOLDFAST_TEST_SECONDS, as `npm run check` sets it, so
+// is a file that took longer than it may (check/test-budgets.mjs).
 import { writeSync } from "node:fs";
 import { secondsOf } from "./check/test-budgets.mjs";
 

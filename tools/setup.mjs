@@ -3,11 +3,11 @@
 //
 //   node tools/setup.mjs              npm packages, then a Redis server
 //   node tools/setup.mjs --packages   npm packages only
-//   node tools/setup.mjs --docs       npm packages only, and those of docs/, which the site of the documentation is built with
+//   node tools/setup.mjs --docs       npm packages only, and those of docs/, which build the site of the documentation
 //   node tools/setup.mjs --yes        may install Redis without being root (through sudo, or brew)
 //
-// Packages: `npm ci` runs in a folder whose node_modules is missing or lacks a package of its package-lock.json in that version.
-// Packages beyond the lock file are left alone.
+// Packages: `npm ci` runs in a folder whose node_modules is missing or lacks a package of its package-lock.json in that
+// version. Packages beyond the lock file are left alone.
 //
 // Redis: the first of these ends the search.
 //   1. HOLDFAST_REDIS_SERVER   path of a redis-server or valkey-server; an error if it cannot be executed
@@ -15,8 +15,8 @@
 //   3. REDIS_URL               somebody runs a server already, so nothing is installed
 //   4. the package manager     as root, or with --yes; else the command to type is printed and the exit code is 1
 //
-// Tests and demo start servers of their own, on free ports and without files, and so need a server program even
-// when REDIS_URL is set; case 3 says so. Some packages start a service on port 6379: it is neither used nor stopped.
+// Tests and demo start servers of their own, on free ports and without files. So they need a server program even when
+// REDIS_URL is set; case 3 says so. Some packages start a service on port 6379: it is neither used nor stopped.
 
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The floor of a hand-over in one process: a local FIFO before the two scripts, so a hand-over is one give back and then
-// one take, and nobody polls. A library may beat it by handing over in one script.
+// This is the floor of a hand-over in one process, with a local FIFO before the two scripts. A hand-over is one give
+// back and then one take, and nobody polls. A library may beat it by handing over in one script.
 import { GIVE_BACK, load, ownerId, run, TAKE } from "../lib/raw.mjs";
 import { sleep } from "../lib/stats.mjs";
 

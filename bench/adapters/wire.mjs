@@ -1,5 +1,5 @@
-// The bound of the format: the least scripts that leave in Redis what a take and give back of this library leaves, and reply what
-// its scripts reply, sent by plain ioredis.
+// The least scripts, sent by plain ioredis, give the bound of the format. They leave in Redis what a take and give back
+// of this library leaves, and reply what its scripts reply.
 import { createHash } from "node:crypto";
 import { ownerId, quorum } from "../lib/raw.mjs";
 import { sleep } from "../lib/stats.mjs";

@@ -1,5 +1,5 @@
-// The worth of each rule in the groups' order: processes contend for a RedLock or for MultiLocks in virtual time, with
-// the library as it is, and without one of the rules.
+// Measures the worth of each rule in the groups' order. Processes contend for a RedLock or for MultiLocks in virtual
+// time, with the library as it is, and without one of the rules.
 // Usage: node bench/contention/contention.mjs [--seeds 3] [--kind red|multi] [--only <part of a rule's name>]
 import { fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The one ioredis on which everything here runs, holdfast and floors too, so that ratios are of locks and not of clients:
-// that of bench/package.json, or the same version from the packages of the project while the peers are not installed.
+// Everything here, holdfast and floors too, runs on one ioredis, so that ratios are of locks and not of clients. It is
+// that of bench/package.json, or the same version from the project's packages while the peers are not installed.
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";

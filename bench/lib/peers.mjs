@@ -28,8 +28,8 @@ function isInstalled() {
 }
 
 /**
- * Installs what package.json here pins, without running any script of it. A peer may ask for a newer Node than
- * this one: `npm run` hands the project's own strictness down, under which none of the peers would be there.
+ * Installs what package.json here pins, without running any script of it. A peer may ask for a newer Node than this
+ * one. `npm run` hands the project's own strictness down, under which none of the peers would be there.
  */
 export function install() {
   if (isInstalled()) return;

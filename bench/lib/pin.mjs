@@ -1,7 +1,7 @@
-// For what is a ping-pong of one client process and Redis: both main threads on CPU 0, where a round trip is two context
-// switches. Left free, the scheduler moves them together and apart, and a round trip flips between 25 and 90 µs, more than
-// all that is compared. Where a client talks to several masters at once, these share CPU 0 and the client has the last
-// one for itself ("apart"): in the field each of them has a machine of its own, and the client works while they do.
+// For a ping-pong of one client process and Redis, both main threads share CPU 0, where a round trip is two context
+// switches. Left free, the scheduler moves them together and apart, and a round trip flips between 25 and 90 µs, more
+// than all that is compared. Where a client talks to several masters at once, these share CPU 0 and the client has the
+// last one for itself ("apart"). In the field each of them has its own machine, and the client works while they do.
 // A SCHED_IDLE loop on each of these CPUs, which never takes time from anyone, keeps it from halting.
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";

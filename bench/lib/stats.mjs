@@ -42,8 +42,8 @@ export function jain(values) {
 }
 
 /**
- * How `y` grows with `x`: the exponent of y = a · x^exponent by least squares in log-log, and how much of the variance
- * that explains. 0: not at all, 1: linear. Undefined with fewer than two points above zero.
+ * Returns how `y` grows with `x`: the exponent of y = a · x^exponent by least squares in log-log (0: not at all, 1:
+ * linear). It also returns how much of the variance that explains. Undefined with fewer than two points above zero.
  */
 export function fitExponent(points) {
   const logs = points.filter(([x, y]) => x > 0 && y > 0).map(([x, y]) => [Math.log(x), Math.log(y)]);

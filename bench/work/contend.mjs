@@ -11,12 +11,12 @@ const WRITES_EVERY = 20;
 const FIELDS = 5;
 
 /**
- * Waiters from `start` for `windowMs`, in ms after `base` (a process.hrtime.bigint() that all processes share): take, hold for
- * `holdMs`, give back; then again at once (a loop), or when all of this process have been served (`burst`).
- * Every section is recorded as [waiter, asked, got, left, wrote]. It is also marked in a counter in Redis, whose answer
- * is read later, so that nothing waits for it: two inside are a violation. (That is sound: the leave is written before
- * the release, so Redis sees it before anyone can be told of the lock.) Who has not been served `graceMs` after the
- * window counts as waiting until then, and the process is given up.
+ * Runs waiters from `start` for `windowMs`, in ms after `base`, a process.hrtime.bigint() that all processes share.
+ * Each takes, holds for `holdMs` and gives back. It does so again at once (a loop), or when all of this process have
+ * been served (`burst`). Every section is recorded as [waiter, asked, got, left, wrote]. It is also marked in a counter
+ * in Redis, whose answer is read later, so that nothing waits for it: two inside are a violation. That is sound: the
+ * leave is written before the release, so Redis sees it before anyone can learn of the lock. A waiter not served
+ * `graceMs` after the window counts as waiting until then, and the process is given up.
  */
 export async function contend(w, options) {
   const { base, start, windowMs, waiters, holdMs, firstId, readMostly = false } = options;

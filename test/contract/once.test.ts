@@ -1,7 +1,7 @@
 /**
- * Contract section 2: each call counts once, whatever becomes of its command. Every command of a holder meets every fault at
- * every kind, and one invariant has to hold: Redis agrees with what the process believes, others are excluded for as long as
- * something is held, the next one gets the lock right after that, and nothing is left.
+ * Contract section 2: each call counts once, whatever becomes of its command. Every command of a holder meets every
+ * fault at every kind. One invariant has to hold: Redis agrees with what the process believes, and others are excluded
+ * for as long as something is held. The next one gets the lock right after that, and nothing is left.
  */
 import { expect } from "vitest";
 import type { Hold, LockOptions } from "../../src/index.js";

@@ -47,8 +47,8 @@ export function twoClients(
 }
 
 /**
- * The first call connects a client that is not connected, and leaves one alone that its user is connecting; the client
- * stays open when the LockClient closes. One that was closed stays so, and locks go on without it.
+ * The first call connects a client that is not connected. It leaves a client alone that its user is connecting. The
+ * client stays open when the LockClient closes. One that was closed stays so, and locks go on without it.
  */
 export async function expectLeftToItsUser(make: () => TestClient): Promise<void> {
   const [client, second] = [make(), make()];

@@ -1,6 +1,6 @@
 /**
- * Runs the recipes of docs/testing.md as they are, on the built package: that of node:test by its runner, those of
- * Vitest and Jest as tests of this file. Jest's gets Vitest's functions, which have the same names;
+ * Runs the recipes of docs/testing.md as they are, on the built package. The runner of node:test runs its recipe; those
+ * of Vitest and Jest run as tests of this file. Jest's gets Vitest's functions, which have the same names;
  * test/entries/testing-fakes.test.ts has a realm like Jest's.
  */
 import { execFile } from "node:child_process";

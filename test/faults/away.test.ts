@@ -1,6 +1,6 @@
 /**
- * Calls that end without an answer because the server is killed, stopped or restarted, or because their request is on its
- * way: the caller learns of it in time, and nothing stays on the server once it answers again.
+ * Calls end without an answer here: the server is killed, stopped or restarted, or their request is on its way. The
+ * caller learns of it in time. Nothing stays on the server once it answers again.
  */
 import { describe, expect, test } from "vitest";
 import { type RedisServer, SLACK, until } from "../support/index.js";

@@ -69,8 +69,8 @@ export class NamedBeds implements AsyncDisposable {
   }
 
   /**
-   * Makes a call of client `i`, as its first waiter, and resolves when the call waits: it was refused, it listens to its
-   * channel, and it has tried once more since. From then on only a message or a poll can help it.
+   * Makes a call of client `i`, as its first waiter, and resolves when the call waits. By then the server has refused
+   * it, it listens to its channel, and it has tried once more. From then on only a message or a poll can help it.
    */
   async parked<T>(i: number, call: () => Promise<T>): Promise<Watched<T>> {
     const [listening, asked] = [await this.listeners(), this.asked(i)];

@@ -1,6 +1,6 @@
 /**
- * A lock that goes from hand to hand inside one process, on real connections: the command that gives it on counts once
- * though its reply is lost, and leaves nothing though nobody is told of it in time.
+ * A lock goes from hand to hand inside one process, on real connections. The command that gives it on counts once
+ * though its reply is lost. It leaves nothing though nobody learns of it in time.
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { FencedHold, type Hold } from "../../src/index.js";

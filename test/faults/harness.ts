@@ -1,6 +1,6 @@
 /**
- * What the fault tests share: a lock behind a proxy of its own ("bed") on a real server or cluster, matchers for the
- * library's scripts, and stages of servers. Knows the scripts by name, and nothing else of the library's inner parts.
+ * The fault tests share "beds", matchers for the library's scripts, and stages of servers. A bed is a lock behind its
+ * own proxy on a real server or cluster. Of the library's inner parts, this file knows only the names of scripts.
  */
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";

@@ -1,6 +1,6 @@
 /**
- * Holds that end before their unlock, or that restarts, stalls and outages leave alone: how a loss is noticed, who is told
- * what, and what the client never does after.
+ * Some holds end before their unlock; restarts, stalls and outages leave others alone. These tests show how the client
+ * notices a loss, what it tells whom, and what it never does after.
  */
 import { describe, expect, test } from "vitest";
 import { type Hold, isLockError, LockClient, type LockLostError } from "../../src/index.js";

@@ -1,6 +1,6 @@
 /**
- * Servers before Redis 7, which know neither `#!lua` nor SPUBLISH: a client takes the older form when a server refuses such a
- * script, and a switch for tests makes it take that on any server. test/contract/core has what works then.
+ * Servers before Redis 7 know neither `#!lua` nor SPUBLISH. A client takes the older form when a server refuses such a
+ * script; a switch for tests makes it do so on any server. test/contract/core has what works then.
  */
 import type { Cluster, Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

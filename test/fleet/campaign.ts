@@ -1,5 +1,5 @@
 /**
- * All kinds of locks at work on one topology, in rounds. A round may begin with a calm time; then it has faults at
+ * All kinds of locks work on one topology, in rounds. A round may begin with a calm time. Then it has faults at
  * random, and then a quiet time in which every waiter must be served. Then the checkers judge what the processes wrote
  * down.
  */

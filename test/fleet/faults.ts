@@ -1,7 +1,7 @@
 /**
- * The faults, and how each is injected. None of them loses a grant: before a master dies its replica has all of its
- * data, and a server that restarts has its append-only file. Faults that do lose grants are produced by
- * test/faults/not-guaranteed.
+ * None of the faults that this file injects loses a grant. Before a master dies, its replica has all of its data.
+ * A server that restarts has its append-only file. test/faults/not-guaranteed produces faults that do lose
+ * grants.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import {

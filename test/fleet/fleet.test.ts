@@ -1,7 +1,7 @@
 /**
- * Five processes take everything that the library has, in random ways, on three servers: first undisturbed, then while
- * replies are lost, connections stall, and processes and servers are stopped and killed.
- * HOLDFAST_FLEET_SEED plans the faults of a run again.
+ * Five processes take everything that the library has, in random ways, on three servers. At first nothing disturbs
+ * them. Then replies are lost, connections stall, and processes and servers are stopped and killed. HOLDFAST_FLEET_SEED
+ * plans the faults of a run again.
  */
 import { randomInt } from "node:crypto";
 import { expect, test } from "vitest";

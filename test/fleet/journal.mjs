@@ -2,10 +2,10 @@
  * What a process of the fleet writes down, and the witness that its locks guard.
  *
  * The journal is a file, because a file survives SIGKILL. Each call gets a line before it is made, and another one when
- * its answer arrives; both have the time of the monotonic clock that all processes of a machine share.
+ * its answer arrives. Both have the time of the monotonic clock that all processes of a machine share.
  *
  * The witness is a Redis that no fault touches. It has a counter for each lock, which a holder reads when it enters and
- * writes back when it leaves, and a register of who is inside.
+ * writes back when it leaves. It also has a register of who is inside.
  */
 import { openSync, writeSync } from "node:fs";
 

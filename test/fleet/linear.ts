@@ -1,6 +1,6 @@
 /**
- * The journals as operations, so that the search can say whether one order of all calls explains every grant. A call that
- * was granted nothing is left out: a grant that nobody was told of could only keep others out, and explains none of theirs.
+ * Turns journals into operations, so the search can say whether one order of all calls explains every grant. A call
+ * without a grant is left out: an unreported grant could only keep others out, and explains none of theirs.
  */
 import { type Entry, groupByLock, type Journals, kindOf, MS } from "./history.js";
 import {

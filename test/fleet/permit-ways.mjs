@@ -156,7 +156,7 @@ export function permitWay({ random }, kind) {
 
 /**
  * Plays latches one after the other. Each process counts each latch of the lane down as often as it has to, and waits
- * until it is open: so no process can be ahead of another one by more than a latch.
+ * until it is open. So no process can be ahead of another one by more than a latch.
  */
 export async function playLatches(context, lane) {
   const { client, config, count, journal } = context;

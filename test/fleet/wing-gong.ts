@@ -1,6 +1,6 @@
 /**
- * Whether a history is linearizable: whether each operation can be given one instant between its call and its answer,
- * so that the operations in the order of these instants are what the specification allows.
+ * Decides whether a history is linearizable. In such a history each operation can have one instant between its call and
+ * its answer, and the specification allows the order of these instants.
  *
  * The search is that of J. M. Wing and C. Gong, "Testing and verifying concurrent objects" (J. Parallel Distrib.
  * Comput. 17, 1993). As the next operation it tries each one that was called before the first answer that is not yet

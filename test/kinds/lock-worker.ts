@@ -1,6 +1,6 @@
 /**
- * A process that takes, waits for and gives back locks of any kind on request, and reports when it was granted one; or that
- * takes permits.
+ * This process takes, waits for and gives back locks of any kind, or takes permits, as a test requests. It reports when
+ * it was granted a lock.
  */
 import { Redis } from "ioredis";
 import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";

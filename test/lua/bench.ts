@@ -1,6 +1,6 @@
 /**
- * A server for tests of single scripts: a test sets its keys, runs a script, and sees the reply, the keys after it and
- * the published messages. The scripts are those of generated.ts, unless tools/mutate-lua.mjs tests these tests.
+ * A test of single scripts sets the keys of this server and runs a script. It then sees the reply, the keys and the
+ * published messages. The scripts are those of generated.ts, unless tools/mutate-lua.mjs tests these tests.
  */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";

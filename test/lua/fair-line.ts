@@ -54,8 +54,8 @@ function timeOf(word = "-"): number | Later | undefined {
 }
 
 /**
- * A queue: of each waiter its name, when its ticket lapses, and until when it counts as alive, in ms of the server's clock since
- * the last `put`; `~` since the script ran, `heard` after a try of its process just now, `-` no time.
+ * Reads each waiter's name, when its ticket lapses, and until when it counts as alive, in server ms since the last
+ * `put`. `~` counts since the script ran; `heard` means that its process tried just now; `-` means no time.
  */
 export function queue(text: string, aliveTtl = 1_000_000): States {
   const places = text.split(", ").map((place) => {

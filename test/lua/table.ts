@@ -1,8 +1,8 @@
 /**
- * Tests of a script by a table. A row has the keys on the server, the call, and its outcome: the reply, all keys and
- * all messages. Each call is made twice, because a command may reach the server twice: unless the row says otherwise,
- * the second call has the same reply, changes nothing and sends no message. What holds for every script is tried on
- * the rows of each: a server without memory, users without a right, the largest numbers, the text for old servers.
+ * A table tests a script. A row has the keys on the server, the call, and its outcome: the reply, all keys and all
+ * messages. Each call is made twice, because a command may reach the server twice. Unless the row says otherwise, the
+ * second call has the same reply, changes nothing and sends no message. Each script's rows try what holds for all: a
+ * server without memory, users without a right, the largest numbers, the text for old servers.
  */
 import { describe, expect, test } from "vitest";
 import type { AnyScript, ArgumentValues, KeyValues, Script } from "../../src/scripts/script.js";

@@ -65,7 +65,7 @@ export class EndChecks {
     const { servers, schedule, processes, losses } = this.#simulation;
     const hasDead = processes.some(({ machine }) => machine.isDead);
     const stays = [`redisson_lock_token:{${NAME}}`];
-    // A place in a queue goes at the next try; if a replica still had it, this is so for a call that is over, too.
+    // Only the next try removes a place in a queue, even of a call that is over, if a replica still had the place.
     if ((hasDead || losses.length > 0) && schedule.kind === "fair") stays.push(...QUEUE);
     if (isNumber(this.#simulation)) stays.push(NAME, ...(hasDead ? [LEASES] : []));
     for (const { keys } of servers) {

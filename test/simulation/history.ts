@@ -1,6 +1,6 @@
 /**
- * The claims of a simulation about its locks, as a history that is linearizable or not: each call, and each hold that
- * may have ended without a call. It has only what the processes know; what they were not told is open.
+ * The claims of a simulation about its locks form a history that is linearizable or not. It has each call, and each
+ * hold that may have ended without a call. It has only what the processes know; what they were not told is open.
  */
 import {
   type LockAnswer,

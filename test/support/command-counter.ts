@@ -1,6 +1,6 @@
 /**
- * The commands that a server really received from clients, seen by MONITOR: what arrived, not what a client meant to
- * send; from every sender, and each repetition. Commands that scripts call are left out.
+ * MONITOR shows the commands that a server really received from clients, and not what a client meant to send. It shows
+ * those of every sender, and each repetition. Commands that scripts call are left out.
  */
 import { connect, type Socket } from "node:net";
 import { CLIENT_INDEX, clientKey } from "../../src/base/names.js";

@@ -1,7 +1,7 @@
 /**
- * A TCP proxy between ioredis and one Redis server that reads RESP both ways, so that a test can lose exactly the
- * reply to one command, keep one request back, or take the network away. Owns its listener, its connections and the
- * record of what went over them. It reads no TLS, and no connection that uses CLIENT REPLY.
+ * This TCP proxy between ioredis and one Redis server reads RESP both ways. So a test can lose exactly the reply to one
+ * command, keep one request back, or take the network away. The proxy owns its listener, its connections and the record
+ * of what went over them. It reads no TLS, and no connection that uses CLIENT REPLY.
  */
 import type { Server, Socket } from "node:net";
 import type { Redis } from "ioredis";

@@ -1,6 +1,6 @@
 /**
- * Ports for servers and proxies, each lent to one test of one process at a time, because a client that still tries to
- * reach a killed server must not reach the server of another test. Each process takes whole blocks of ports. It guards a
+ * Each port, for a server or a proxy, is lent to one test of one process at a time. A client that still tries to reach
+ * a killed server must not reach the server of another test. Each process takes whole blocks of ports. It guards a
  * block by listening on the block's first port, which ends with the process, however that ends.
  *
  * All ports lie below the range that Linux gives to outgoing connections, so a restarted server finds its port free.

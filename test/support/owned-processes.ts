@@ -54,8 +54,8 @@ export async function killProcess(child: ChildProcess): Promise<void> {
 }
 
 /**
- * SIGSTOP. On Linux this returns only when the process stands still: the signal is delivered asynchronously, so the
- * process could otherwise still answer a command that is sent right after.
+ * Sends SIGSTOP. On Linux this returns only when the process stands still. Linux delivers the signal asynchronously, so
+ * the process could otherwise still answer a command that is sent right after.
  */
 export function pauseProcess(child: ChildProcess): void {
   if (!isAlive(child)) throw new Error(`process ${child.pid ?? "?"} cannot be paused: it has ended`);

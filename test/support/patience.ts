@@ -1,6 +1,6 @@
 /**
- * How slow a machine may be before a test fails. On quiet cores nothing takes this long: these times only limit waits,
- * or keep something alive that a test does not want to end by itself.
+ * These times say how slow a machine may be before a test fails. On quiet cores nothing takes this long. The times only
+ * limit waits, or keep something alive that a test does not want to end by itself.
  */
 
 /** Milliseconds within which everything due has happened, also beside busy loops and seven other test files. */

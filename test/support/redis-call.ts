@@ -1,5 +1,5 @@
 /**
- * Commands over a connection of their own, without any client library: a test's questions to a server must not
+ * These commands use a connection of their own, without any client library. A test's questions to a server must not
  * depend on the client under test, its retries or its offline queue.
  */
 import { connect } from "node:net";

@@ -13,9 +13,9 @@ export interface UntilOptions {
 const TIMED_OUT = Symbol("timed out");
 
 /**
- * Calls `predicate` until it returns something truthy, and resolves with that. A predicate that throws is called again,
- * because a server that is still starting throws too; its last error is the `cause` if the wait fails. The time-out also
- * ends a call that never settles.
+ * Calls `predicate` until it returns something truthy, and resolves with that. It calls again after a throw, because a
+ * server that is still starting throws too. If the wait fails, the last error is its `cause`. The time-out also ends a
+ * call that never settles.
  */
 export async function until<T>(
   what: string,

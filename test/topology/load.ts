@@ -1,6 +1,6 @@
 /**
- * Tasks that work under locks until they are stopped, and what they saw: sections that met, updates that were lost,
- * losses that were reported, and how long no task got the lock.
+ * These tasks work under locks until they are stopped. They report what they saw: sections that met, updates that were
+ * lost, losses that were reported, and how long no task got the lock.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { isLockError, type Lock, type LockClient } from "../../src/index.js";

@@ -1,4 +1,4 @@
-/** A node of a cluster that is asked as if it were a server alone: that cannot go well, and each who asks is told so. */
+/** Clients ask a node of a cluster as if it were a server alone. That cannot go well, and each caller learns so. */
 import { expect, test } from "vitest";
 import { LockClient, RedLock } from "../../src/index.js";
 import { useSite } from "../entries/cli/program.js";

@@ -1,6 +1,6 @@
 /**
  * Shows what a failover may break: a replica that lags becomes master, and the last writes of the old master are lost.
- * A lost grant means two holders until the first one asks the server; a lost release means that a lock stays locked
+ * A lost grant means two holders until the first one asks the server. A lost release means that a lock stays locked
  * until its lease is over. Writes that had reached the replica are kept.
  */
 import { expect, test } from "vitest";

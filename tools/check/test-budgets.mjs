@@ -1,5 +1,5 @@
-// How large the tests may be, and how long a file of them may take: without limits they grow back, a good row at a time. A change that
-// needs more raises its number here, or takes out what another row proves already.
+// These budgets limit how large the tests may be, and how long a file of them may take. Without limits they grow back,
+// a good row at a time. A change that needs more raises its number here, or takes out what another row proves already.
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {

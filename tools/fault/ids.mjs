@@ -1,5 +1,5 @@
-// Ids of what tests show, at the end of their titles: `[F12]` a fault of docs/faults.md, `[B42]` a bug of docs/evidence.md,
-// `[§2 extend-later]` a sentence of test/contract/sentences.ts. Its types, and what it exports, are told in ids.d.mts.
+// Titles end with ids of what tests show. `[F12]` is a fault of docs/faults.md, `[B42]` a bug of docs/evidence.md,
+// `[§2 extend-later]` a sentence of test/contract/sentences.ts. ids.d.mts tells its types and exports.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 const ROOT = new URL("../../", import.meta.url);

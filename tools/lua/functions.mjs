@@ -1,6 +1,6 @@
-// Shared functions: which of them a script calls, by itself or through others, and where in it they are defined. A function
-// is a new closure each time its definition is reached, so it is written out where it is called if it is a single command,
-// or where the call is a statement of its own. Any other stands where only the path that calls it comes by.
+// Finds which shared functions a script calls, by itself or through others, and where it defines them. A function is a
+// new closure each time its definition is reached. So a call is written out if the function is a single command, or if
+// the call is a statement of its own. Any other function stands where only the path that calls it comes by.
 import { walk } from "./tree.mjs";
 
 /** @typedef {import("./header.mjs").Fail} Fail */
@@ -108,8 +108,8 @@ export function inlineCalls(nodes, source, known) {
 }
 
 /**
- * The call that a statement consists of, if it can be written out: `f(x)`, of a function that returns nothing; or
- * `return f(x) or y`, of one that returns what is true, or nothing.
+ * Returns the call that a statement consists of, if it can be written out. `f(x)` calls a function that returns
+ * nothing. `return f(x) or y` calls one that returns what is true, or nothing.
  */
 function wholeCall(node, known) {
   const isReturn = node.type === "ReturnStatement" && node.arguments.length === 1;

@@ -1,6 +1,6 @@
-// Runs each test of the bench once as it is, to hear which scripts it sends, and then once for each mutant of these scripts
-// that no test has noticed yet. All in one process and on one server for a file, since a test begins by putting the server
-// into a state: a mutant costs what its tests cost, and no start of anything.
+// Runs each test of the bench once as it is, to hear which scripts it sends. Then it runs the test once for each mutant
+// of these scripts that no test has noticed yet. All runs of a file share one process and one server, since a test
+// begins by putting the server into a state. So a mutant costs what its tests cost, and no start of anything.
 import fc from "fast-check";
 import { VitestTestRunner } from "vitest/runners";
 import { getFn } from "vitest/suite";

@@ -1,7 +1,7 @@
-// A test runner for StrykerJS: bundles the tests once, and runs those that come by a mutant in a process of its own. Such a process is
-// there in a moment, keeps nothing of the mutant before, and can be ended when a mutant makes it run for ever: by the time that it
-// computes, since on a busy machine any other says little. It is for tests in one process and in virtual time, which have failed as
-// soon as nothing is left to happen. HOLDFAST_MUTATE_TESTS lists their files.
+// This test runner for StrykerJS bundles the tests once, and runs those that come by a mutant in a process of its own.
+// Such a process is there in a moment and keeps nothing of the mutant before. A limit on its computing time ends it
+// when a mutant runs for ever, since on a busy machine any other time says little. It is for tests in one process and
+// in virtual time, which fail as soon as nothing is left to happen. HOLDFAST_MUTATE_TESTS lists their files.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

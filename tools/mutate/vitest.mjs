@@ -1,5 +1,5 @@
-// Takes the place of Vitest in a bundle of tests (bundle-runner.mjs): what those tests use of it and no more, so that a process that
-// runs them is there in a moment. The matchers are Vitest's own.
+// Takes the place of Vitest in a bundle of tests (bundle-runner.mjs). It has no more of Vitest than those tests use, so
+// a process that runs them is there in a moment. The matchers are Vitest's own.
 import { format } from "node:util";
 import { chai, JestAsymmetricMatchers, JestChaiExpect, JestExtend } from "@vitest/expect";
 

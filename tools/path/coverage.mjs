@@ -25,8 +25,8 @@ export function taken(file) {
 }
 
 /**
- * Notes from now on when one of these functions, which have run before, is entered for the first time: `{ index, callers }` in this
- * order, each caller as the `[line, column]`, from 1, of its call. Breakpoints do it, whose conditions are never true.
+ * Notes each of these functions, which have run before, in order of first entry from now on, as `{ index, callers }`. A
+ * caller is the `[line, column]`, from 1, of its call. Breakpoints whose conditions are never true do it.
  */
 export function entries(file, functions) {
   const noted = [];

@@ -13,8 +13,8 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const WORKER = fileURLToPath(new URL("worker.mjs", import.meta.url));
 
 /**
- * Resolves with the steps of a walk in the order in which they begin: `{ file, name, from, to, depth, lines }`, the
- * lines of the file that have run. `walk`: one of those in worker.mjs.
+ * Resolves with the steps of a walk in the order in which they begin. Each is `{ file, name, from, to, depth, lines }`,
+ * where `lines` are those of the file that have run. `walk` is one of those in worker.mjs.
  */
 export async function stepsOf(walk) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-path-"));

@@ -1,6 +1,6 @@
 /**
- * Projects that use the packed package as npm would install it: the tarball unpacked into node_modules, beside links to
- * the packages it needs; only `fetch` asks a registry.
+ * Projects here use the packed package as npm would install it. Their node_modules holds the unpacked tarball, next to
+ * links to the packages it needs. Only `fetch` asks a registry.
  */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";

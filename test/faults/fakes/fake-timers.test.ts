@@ -1,6 +1,6 @@
 /**
- * A user's tests replace timers and clocks by fakes. Redis goes on in real time, and so does this library: no call
- * hangs, no hold is lost, and the user's own connection is not delayed.
+ * A user's tests replace timers and clocks by fakes. Redis goes on in real time, and so does this library. No call
+ * hangs, no hold is lost, and nothing delays the user's own connection.
  */
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Random answers to the library's commands: each call settles within its time limit, with a value or with a LockError
- * that has a code, and no promise rejects without a handler.
+ * The library's commands get random answers. Each call settles within its time limit, with a value or with a LockError
+ * that has a code. No promise rejects without a handler.
  */
 import fc from "fast-check";
 import { type Redis, ReplyError } from "ioredis";

@@ -1,6 +1,6 @@
 /**
- * What a lock guards, twice: a register that takes every write, and one that remembers the highest token of each master
- * and refuses a lower one, as a table with a `fence` column does.
+ * A lock guards two registers here. One takes every write. The other, like a table with a `fence` column, remembers the
+ * highest token of each master and refuses a lower one.
  */
 /** A FencedHold, or a token that another process has sent. */
 interface Token {

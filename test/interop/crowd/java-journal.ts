@@ -1,5 +1,5 @@
 /**
- * The journal of the JVMs of the crowd: they write it on the witness, by scripts that the call brings, which also do what
+ * The JVMs of the crowd write their journal on the witness, by scripts that the call brings. These scripts also do what
  * the witness does for the processes of test/fleet.
  */
 import type { Redis } from "ioredis";

@@ -198,8 +198,8 @@ export class MixedFleet {
 }
 
 /**
- * Beside Redisson a place in a queue promises nothing: its readers overtake waiting writers, and in a fair lock's queue
- * it drops waiters that live longer than it has foreseen.
+ * A place in a queue promises nothing where Redisson shares the lock. Its readers overtake waiting writers, and in a
+ * fair lock's queue it drops waiters that live longer than it has foreseen.
  */
 function withoutPlace<T extends { place: unknown }>(section: T): T & { place: undefined } {
   return { ...section, place: undefined };

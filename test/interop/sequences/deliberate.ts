@@ -142,8 +142,8 @@ export function keepHash(state: State, name: string, before: State): void {
 }
 
 /**
- * The state after an owner on both sides of a read-write lock has learnt, in its call, that its write side was ended by
- * force: it loses its read side, too.
+ * An owner on both sides of a read-write lock learns, in its call, that its write side was ended by force. It then
+ * loses its read side, too: this returns the state after that.
  */
 export function withoutForced(before: State, name: string, actor: string): State {
   const [lock, hold] = [before[name] as Entry, readHold(name, actor)];

@@ -1,6 +1,6 @@
 /**
- * Contract section 5 on real servers and connections: calls of each sort under the faults of once.test.ts, waiters on a
- * cluster, servers that are killed, and whose clock decides.
+ * These tests run contract section 5 on real servers and connections. Calls of each sort meet the faults of
+ * once.test.ts. Other tests have waiters on a cluster, kill servers, and show whose clock decides.
  */
 import { describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../../src/index.js";

@@ -1,7 +1,7 @@
 /**
- * Contract section 5: each call of a semaphore or latch counts once, whatever becomes of its command. Every call meets every
- * fault: one that takes permits has taken them if it resolves, and none if it fails; any other takes effect once, even if
- * it was given up.
+ * Contract section 5: each call of a semaphore or latch counts once, whatever becomes of its command. Every call meets
+ * every fault. A call for permits has taken them if it resolves, and none if it fails. Any other call takes effect
+ * once, even if its caller gave it up.
  */
 import { expect } from "vitest";
 import { INTERNALS } from "../../../src/client-options.js";

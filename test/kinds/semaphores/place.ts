@@ -1,6 +1,6 @@
 /**
- * Clients that use a semaphore, expirable permits or a latch of one name: the place of locks in virtual time, and what is
- * seen there of numbers and leases. Tests on real servers use the same faces (helpers.ts).
+ * Clients use a semaphore, expirable permits or a latch of one name here, in the virtual-time place of locks. A test
+ * sees its numbers and leases. Tests on real servers use the same faces (helpers.ts).
  */
 import { expect, test as plainTest } from "vitest";
 import { latchChannel, permitLeases, semaphoreChannel } from "../../../src/base/names.js";

@@ -255,8 +255,8 @@ export class Client {
     const other = this.ids.get(holder);
     const isOwn = other?.owner === call.owner && other !== call.id;
     if (call.wish.isWaiting) return this.#sleep(call, Math.max(1, ms));
-    // A refusal by an id of its own owner that is on its way is none. One that waits may have been granted by a copy of a
-    // try that was answered before: it tries at once, and is believed when it refuses again. One that is over ends again.
+    // A refusal by an id of its own owner that is on its way is none. A copy of a try that was answered before may have
+    // granted one that waits. It tries at once, and is believed when it refuses again. One that is over ends again.
     if (isOwn && !this.world.errs("believes a refusal by its own owner")) {
       const isOnItsWay = other.tries > 0 || other.ends > 0 || other.grant?.state === "held";
       if (isOnItsWay) return this.#doubt(call);

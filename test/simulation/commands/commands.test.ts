@@ -1,7 +1,7 @@
 /**
- * Random histories of the commands of locks: the scripts themselves, delivered one to three times, in any order, late, and with
- * lost answers, between clients that keep the rules (client.ts, groups.ts). `npm run simulate -- --commands 2000000` plays
- * more; a failure tells its seed and its last steps, and `--commands 1 --seed <seed>` plays it again.
+ * Random histories deliver the scripts of locks one to three times, in any order, late, and with lost answers. The
+ * clients that send them keep the rules (client.ts, groups.ts). `npm run simulate -- --commands 2000000` plays more. A
+ * failure tells its seed and its last steps, and `--commands 1 --seed <seed>` plays it again.
  */
 import { expect, test } from "vitest";
 import type { Keyspace } from "../../../src/entries/testing/keyspace.js";

@@ -1,7 +1,7 @@
 /**
- * Makes JavaScript functions of scripts: the interpreter of the server in memory runs ten thousand scripts a second, and
- * two million histories are some hundred million of them. Knows the part of Lua that the scripts are written in, and
- * refuses all else. `commands.test.ts` runs both on the same calls.
+ * Makes JavaScript functions of scripts. The interpreter of the server in memory runs ten thousand scripts a second,
+ * and two million histories are some hundred million of them. This file knows the part of Lua that the scripts are
+ * written in, and refuses all else. `commands.test.ts` runs both on the same calls.
  */
 import luaparse, { type LuaNode } from "luaparse";
 import { formatNumber, strtod } from "../../../src/entries/testing/numbers.js";

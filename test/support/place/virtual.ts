@@ -1,6 +1,6 @@
 /**
- * Clients on servers in memory, in virtual time: the real client and the real Lua, and a network of which a row keeps back
- * what it likes. Only the row lets time pass, so it reaches each moment of a race, in milliseconds of real time.
+ * The real client and the real Lua run on servers in memory, in virtual time. A row keeps back what it likes on their
+ * network. Only the row lets time pass, so it reaches each moment of a race, in milliseconds of real time.
  */
 import { expect } from "vitest";
 import { INTERNALS } from "../../../src/client-options.js";

@@ -1,6 +1,6 @@
 /**
- * A shop in Nest, compiled as Nest's starter does it, on each version: two instances sell from one stock, serve many
- * requests at a time, and are terminated.
+ * This shop in Nest is compiled as Nest's starter does it, on each version. Two instances sell from one stock and serve
+ * many requests at a time. Then the test terminates them.
  */
 import manifest from "../../../../package.json" with { type: "json" };
 import versions from "../versions/package.json" with { type: "json" };
