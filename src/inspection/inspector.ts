@@ -6,7 +6,8 @@ import { clientIdOf, type Presences } from "../presence/lookout.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, isCluster } from "../redis/connection.js";
 import { counterInspect, lockInspect } from "../scripts/generated.js";
-import { type HolderInfo, type KeysInfo, type LockInfo, readLockInfo, readNumber } from "./lock-info.js";
+import { readNumber } from "../scripts/inspected.js";
+import { type HolderInfo, type KeysInfo, type LockInfo, readLockInfo } from "./lock-info.js";
 
 /** Options of {@link LockClient.inspect}. */
 export interface InspectOptions {

@@ -2,6 +2,7 @@
 import { writerOf } from "../base/names.js";
 import type { ClientInfo } from "../presence/told.js";
 import type { Reader } from "../redis/call.js";
+import { type HolderField, readLock } from "../scripts/inspected.js";
 
 /**
  * What is known of one name in use: who holds it and who waits.
@@ -83,52 +84,28 @@ export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
 /** Reads the reply of `lock/inspect`; null if the lock is free. */
 export function readLockInfo(name: string): Reader<KeysInfo | null> {
   return (reply) => {
-    const [pttl, fenced, mode, waiters, fields] = reply as [number, number, string, string[], string[]];
-    const ttl = Number(pttl);
+    const { ttl, isFenced, mode, waiters, fields } = readLock(reply);
     const shared = mode === "read" || mode === "write";
     const holders = holdersOf(fields, shared, ttl);
     if (holders.length === 0) return null;
     if (shared) return { name, kind: "readwrite", mode, holders, waiters: [], ttl };
-    const kind = waiters.length > 0 ? "fair" : Number(fenced) === 1 ? "fenced" : "lock";
+    const kind = waiters.length > 0 ? "fair" : isFenced ? "fenced" : "lock";
     return { name, kind, holders, waiters, ttl };
   };
 }
 
-/** What the keys of a semaphore, permits or a latch show. */
-export interface NumberInfo {
-  /** Free permits; of a latch, its count. */
-  readonly permits: number;
-  /** Permits whose leases go on. */
-  readonly out: number;
-  /** True if permits were taken with an id, as permits with a lease are. */
-  readonly hasLeases: boolean;
-}
-
-/** Reads the reply of `counter/inspect`; null if there is no number. */
-export function readNumber(reply: unknown): NumberInfo | null {
-  const numbers = (reply as unknown[]).map(Number);
-  if (numbers.length === 0) return null;
-  const [free = 0, ended = 0, out = 0] = numbers;
-  // The next call on these permits takes back those whose leases have ended, so they count as free.
-  return { permits: free + ended, out, hasLeases: ended + out > 0 };
-}
-
-/**
- * `fields`: name, hold count and remaining milliseconds of each owner. A reader whose holds have all lapsed is left
- * out.
- */
-function holdersOf(fields: readonly string[], shared: boolean, ttl: number): KeysInfo["holders"] {
+/** A reader whose holds have all lapsed is left out. */
+function holdersOf(fields: readonly HolderField[], shared: boolean, ttl: number): KeysInfo["holders"] {
   const holders = new Map<string, KeysInfo["holders"][number]>();
-  for (let i = 0; i < fields.length; i += 3) {
-    const field = String(fields[i]);
+  for (const { field, count, left: ofReads } of fields) {
     const writer = writerOf(field);
-    const left = writer !== undefined || !shared ? ttl : Number(fields[i + 2]);
+    const left = writer !== undefined || !shared ? ttl : ofReads;
     if (left === 0) continue;
     const ownerId = writer ?? field;
     const other = holders.get(ownerId);
     holders.set(ownerId, {
       ownerId,
-      count: Number(fields[i + 1]) + (other?.count ?? 0),
+      count: count + (other?.count ?? 0),
       ttl: Math.max(left, other?.ttl ?? left),
     });
   }

@@ -8,6 +8,7 @@ import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
+import { readLock } from "../scripts/inspected.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Renewer } from "../watchdog/watchdog.js";
 
@@ -223,15 +224,11 @@ export class Kind {
 
   /** What the server knows of this side, and of one owner on it. */
   readState(reply: unknown, wireId: string): SideState {
-    const [ttl, , , , fields] = reply as [number, 0, string, [], string[]];
-    let [held, count] = [false, 0];
-    for (let i = 0; i < fields.length; i += 3) {
-      const field = String(fields[i]);
-      if (!this.isHolder(field, Number(fields[i + 2]))) continue;
-      held = true;
-      if (field === this.fieldOf(wireId)) count = Number(fields[i + 1]);
-    }
-    return { held, count, ttl: held ? Number(ttl) : FREE };
+    const { ttl, fields } = readLock(reply);
+    const holders = fields.filter(({ field, left }) => this.isHolder(field, left));
+    const own = holders.find(({ field }) => field === this.fieldOf(wireId));
+    const held = holders.length > 0;
+    return { held, count: own?.count ?? 0, ttl: held ? ttl : FREE };
   }
 
   /** Whether a field of the lock, with a read hold for so many milliseconds, stands for a holder of this side. */

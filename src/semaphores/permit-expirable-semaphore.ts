@@ -12,6 +12,7 @@ import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone, permitLeases } from "../base/names.js";
 import { noop } from "../base/work.js";
 import { counterInspect, permitsSet, permitsUpdate } from "../scripts/generated.js";
+import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit } from "./kept-permit.js";
 import type { KeptPermits } from "./kept-permits.js";
@@ -36,11 +37,7 @@ function isOne(reply: unknown): boolean {
   return Number(reply) === 1;
 }
 
-/** How many permits there are. */
-interface Permits {
-  readonly free: number;
-  readonly out: number;
-}
+const UNSET: InspectedNumber = { permits: 0, out: 0, hasLeases: false };
 
 /**
  * Permits that any number of processes share, each with a lease by the server's clock. Any process may give back an id.
@@ -180,7 +177,7 @@ export class PermitExpirableSemaphore {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async availablePermits(): Promise<number> {
-    return (await this.#ask()).free;
+    return (await this.#ask()).permits;
   }
 
   /**
@@ -196,8 +193,8 @@ export class PermitExpirableSemaphore {
    * @throws as {@link availablePermits}
    */
   async getPermits(): Promise<number> {
-    const { free, out } = await this.#ask();
-    return free + out;
+    const { permits, out } = await this.#ask();
+    return permits + out;
   }
 
   /**
@@ -275,16 +272,10 @@ export class PermitExpirableSemaphore {
     this.#kept.keep(new KeptPermit(permit));
   }
 
-  #ask(): Promise<Permits> {
+  #ask(): Promise<InspectedNumber> {
     const number = this.#number;
     const keys = { number: number.key, leases: permitLeases(number.key) };
-    return number.ask(
-      () => ({ script: counterInspect, keys, args: {} }),
-      (reply) => {
-        // The next call on these permits takes back those whose leases have ended.
-        const [free = 0, ended = 0, out = 0] = (reply as unknown[]).map(Number);
-        return { free: free + ended, out };
-      },
-    );
+    const step = () => ({ script: counterInspect, keys, args: {} });
+    return number.ask(step, (reply) => readNumber(reply) ?? UNSET);
   }
 }

@@ -1,0 +1,49 @@
+/** What the replies of `lock/inspect` and `counter/inspect` say, to those who have the lock or permits and to those who only look. */
+
+/** A field of a lock's hash: an owner, or the write side of one. */
+export interface HolderField {
+  readonly field: string;
+  /** Its holds. */
+  readonly count: number;
+  /** Milliseconds until its longest read hold ends; 0 without one. */
+  readonly left: number;
+}
+
+/** What a lock's keys say. */
+export interface InspectedLock {
+  /** Milliseconds; -1 without end, -2 when free. */
+  readonly ttl: number;
+  readonly isFenced: boolean;
+  /** Empty for none. */
+  readonly mode: string;
+  readonly waiters: string[];
+  readonly fields: readonly HolderField[];
+}
+
+export function readLock(reply: unknown): InspectedLock {
+  const [ttl, fenced, mode, waiters, words] = reply as [number, number, string, string[], unknown[]];
+  const fields: HolderField[] = [];
+  for (let i = 0; i < words.length; i += 3) {
+    fields.push({ field: String(words[i]), count: Number(words[i + 1]), left: Number(words[i + 2]) });
+  }
+  return { ttl: Number(ttl), isFenced: Number(fenced) === 1, mode, waiters, fields };
+}
+
+/** What the keys of a semaphore, permits or a latch say. */
+export interface InspectedNumber {
+  /** Free permits; of a latch, its count. */
+  readonly permits: number;
+  /** Permits whose leases go on. */
+  readonly out: number;
+  /** True if permits were taken with an id, as permits with a lease are. */
+  readonly hasLeases: boolean;
+}
+
+/** Null if there is no number. */
+export function readNumber(reply: unknown): InspectedNumber | null {
+  const numbers = (reply as unknown[]).map(Number);
+  if (numbers.length === 0) return null;
+  const [free = 0, ended = 0, out = 0] = numbers;
+  // The next call on these permits takes back those whose leases have ended, so they count as free.
+  return { permits: free + ended, out, hasLeases: ended + out > 0 };
+}
