@@ -3,7 +3,6 @@ import type { Clock } from "./base/clock.js";
 import { ClientClosedError } from "./base/errors.js";
 import type { Events } from "./base/events.js";
 import type { WhoHolds } from "./base/holder.js";
-import type { Item } from "./base/list.js";
 import { LiveSet } from "./base/live-set.js";
 import { Places } from "./lock/dropped.js";
 import type { Grant } from "./lock/grant.js";
@@ -71,10 +70,8 @@ export class Env {
   /** Notes where calls were made, for warnings. */
   readonly places: Places = new Places();
   sites!: Sites;
-  /** Grants that are held. */
+  /** Grants that are held; those that let nobody else in by lock key. */
   live!: LiveSet<Grant>;
-  /** Those of them that let nobody else in, by lock key. */
-  readonly sole: Map<string, Grant> = new Map();
   watchdog!: Watchdog<Grant>;
   /** New calls are refused. Holds may still be given back. */
   closed = false;
@@ -111,7 +108,7 @@ export class Env {
   }
 
   /** A set of what is held: while there is something in it, the client keeps its connections, and tells others of it. */
-  liveSet<T extends Item>(): LiveSet<T> {
+  liveSet<T>(): LiveSet<T> {
     const { alive } = this.runner;
     const added = () => {
       alive.need();

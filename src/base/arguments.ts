@@ -2,10 +2,16 @@
  * Checks what users pass in, before anything is sent. TypeError for a wrong type, RangeError for a wrong value.
  */
 
-/** The options of a call, in an object without a prototype, so that a polluted Object.prototype sets no option. */
+/** The options of a call, in an object that does not inherit from Object: a polluted Object.prototype sets no option. */
 export type Options = Readonly<Record<string, unknown>>;
 
-export const NO_OPTIONS: Options = Object.freeze(Object.create(null));
+/** Makes such objects. Those of `Object.create(null)` are hash tables, which cost a call more than all its checks. */
+class OwnOptions {
+  [option: string]: unknown;
+}
+Object.setPrototypeOf(OwnOptions.prototype, null);
+
+export const NO_OPTIONS: Options = Object.freeze(new OwnOptions());
 
 const LONGEST_SHOWN = 40;
 
@@ -32,19 +38,20 @@ export function checkOptions(value: unknown, known: readonly string[], where: st
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TypeError(`${where}: options must be an object, not ${received(value)}`);
   }
-  const entries = Object.entries(value);
+  const given = value as Options;
+  const keys = Object.keys(given);
   // An AbortSignal, an Owner or a Map has no own keys, so without this check it would count as empty options.
   const { name } = value.constructor ?? Object;
-  if (entries.length === 0 && name !== "Object") {
+  if (keys.length === 0 && name !== "Object") {
     const like = `{ ${known.join(", ")} }`;
     throw new TypeError(`${where}: options must be an object like ${like}, not an instance of ${name}`);
   }
-  const options: Record<string, unknown> = Object.create(null);
-  for (const [key, setting] of entries) {
+  const options = new OwnOptions();
+  for (const key of keys) {
     if (!known.includes(key)) {
       throw new TypeError(`${where}: unknown option "${key}"; it takes ${known.join(", ")}`);
     }
-    options[key] = setting;
+    options[key] = given[key];
   }
   return options;
 }

@@ -1,8 +1,6 @@
-/** The holds that a client must give back before it is closed. */
-import { type Item, List } from "./list.js";
-
-export class LiveSet<T extends Item> {
-  readonly #live = new List<T>();
+/** What a client has and must give back before it is closed. */
+export class LiveSet<T> {
+  readonly #live = new Map<unknown, T>();
   #onIdle: (() => void)[] = [];
   readonly #onAdd: () => void;
   readonly #onRemove: () => void;
@@ -14,23 +12,34 @@ export class LiveSet<T extends Item> {
   }
 
   /** All items, or the first `most`, in the order in which they were added. */
-  all(most?: number): T[] {
-    return this.#live.all(most);
+  all(most: number = Number.POSITIVE_INFINITY): T[] {
+    const items = [...this.#live.values()];
+    return items.length > most ? items.slice(0, most) : items;
   }
 
-  add(item: T): void {
-    if (this.#live.add(item)) this.#onAdd();
+  /** The item that was added under this key. */
+  get(key: unknown): T | undefined {
+    return this.#live.get(key);
   }
 
-  remove(item: T): void {
-    if (!this.#live.remove(item)) return;
+  /** Adds an item, under a key if there can be only one of that. */
+  add(item: T, key: unknown = item): void {
+    if (this.#live.get(key) === item) return;
+    this.#live.set(key, item);
+    this.#onAdd();
+  }
+
+  /** Takes an item out, whether it was added under this key or under none. */
+  remove(item: T, key: unknown = item): void {
+    const isRemoved = this.#live.get(key) === item ? this.#live.delete(key) : this.#live.delete(item);
+    if (!isRemoved) return;
     this.#onRemove();
-    if (this.#live.first || this.#onIdle.length === 0) return;
+    if (this.#live.size > 0 || this.#onIdle.length === 0) return;
     for (const callback of this.#onIdle.splice(0)) callback();
   }
 
   /** Resolves when the set is empty. */
   idle(): Promise<void> {
-    return this.#live.first ? new Promise((resolve) => this.#onIdle.push(resolve)) : Promise.resolve();
+    return this.#live.size > 0 ? new Promise((resolve) => this.#onIdle.push(resolve)) : Promise.resolve();
   }
 }

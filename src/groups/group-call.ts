@@ -62,7 +62,7 @@ export abstract class GroupCall<M extends Members = Members>
 
   override start(): Promise<HoldRecord<GroupGrant> | undefined> {
     // The close of any member's client ends it.
-    for (const { sites } of this.wanted.envs.slice(1)) sites.began(this);
+    for (const { sites } of this.wanted.envs) sites.enroll(this);
     return super.start();
   }
 

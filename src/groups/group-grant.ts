@@ -133,7 +133,7 @@ export class GroupGrant implements Held, Whole {
   #seated({ wanted: kind, env, isNested }: Seat, hold: HoldRecord<Grant>, waited: number): void {
     hold.group = this;
     hold.isTold = true;
-    env.events.tellGrant(kind.about, hold, waited, isNested);
+    env.events.tellGrant(kind, hold, waited, isNested);
     if (hold.state !== "live") this.seatEnded(hold);
   }
 

@@ -102,6 +102,11 @@ export class Seat extends Call {
     return view as Hold;
   }
 
+  /** The call for the group ends it, by an error that is the group's. */
+  override close(): void {
+    // Not by itself.
+  }
+
   /** The group waits. */
   override announce(): void {
     this.#of.announce();

@@ -23,9 +23,9 @@ export class Fair extends Kind {
     return `${this.channel}:${wireId}`;
   }
 
-  override take({ wireId, lease, waits, coWaiters }: Try): AnyScriptCall {
+  override take(wireId: string, { lease, wait, coWaiters }: Try): AnyScriptCall {
     const keys = { ...this.#keys, tombstone: this.over(wireId) };
-    const alive = waits ? aliveFor(this.env) : 0;
+    const alive = wait > 0 ? aliveFor(this.env) : 0;
     const args = {
       owner: wireId,
       lease,

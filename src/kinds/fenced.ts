@@ -10,12 +10,12 @@ export class Fenced extends Kind {
     return "fenced";
   }
 
-  override take({ wireId, lease }: Try): AnyScriptCall {
+  override take(wireId: string, { lease }: Try): AnyScriptCall {
     const keys = { lock: this.key, tombstone: this.over(wireId), counter: tokenCounter(this.key) };
     return this.call(fencedTake, keys, { owner: wireId, lease });
   }
 
-  override readTaken(reply: unknown, attempt: Try): Taken {
+  override readTaken(reply: unknown, attempt: Pick<Try, "coWaiters">): Taken {
     const [word, token] = reply as unknown[];
     if (Number(word) !== 1) return super.readTaken(reply, attempt);
     return { is: "granted", token: BigInt(String(token)) };

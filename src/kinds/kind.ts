@@ -26,13 +26,12 @@ export interface Counts {
   readonly writes: number;
 }
 
-/** One try for a wire id. */
+/** What a try wants. */
 export interface Try {
-  readonly wireId: string;
   /** Milliseconds. */
   readonly lease: number;
-  /** The call will wait if it is refused. */
-  readonly waits: boolean;
+  /** Milliseconds that the call waits if it is refused; 0: not at all. */
+  readonly wait: number;
   /** Waiters of this process whose tickets the try refreshes. */
   readonly coWaiters: readonly string[];
 }
@@ -164,7 +163,7 @@ export class Kind {
     return NO_KEYS;
   }
 
-  take({ wireId, lease }: Try): AnyScriptCall {
+  take(wireId: string, { lease }: Try): AnyScriptCall {
     const keys = { lock: this.key, tombstone: this.over(wireId) };
     return this.call(plainTake, keys, { owner: wireId, lease });
   }

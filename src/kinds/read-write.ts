@@ -93,7 +93,7 @@ export class Read extends ReadWrite {
     return this.prefersWriters ? siteName("write", true, this.key) : undefined;
   }
 
-  override take({ wireId, lease }: Try): AnyScriptCall {
+  override take(wireId: string, { lease }: Try): AnyScriptCall {
     const { key } = this;
     const keys = {
       lock: key,
@@ -122,7 +122,7 @@ export class Write extends ReadWrite {
     return "write";
   }
 
-  override take({ wireId, lease, waits }: Try): AnyScriptCall {
+  override take(wireId: string, { lease, wait }: Try): AnyScriptCall {
     const { key } = this;
     const field = writeField(wireId);
     const keys = {
@@ -131,7 +131,7 @@ export class Write extends ReadWrite {
       sideTombstone: this.over(field),
       writers: waitingWriters(key),
     };
-    const alive = waits && this.prefersWriters ? aliveFor(this.env) : 0;
+    const alive = wait > 0 && this.prefersWriters ? aliveFor(this.env) : 0;
     return this.call(writeTake, keys, { owner: wireId, field, lease, aliveFor: alive });
   }
 

@@ -127,7 +127,7 @@ export class Call extends Claim implements OwnCall {
   protected override request(): AnyScriptCall | PlainCommand {
     const into = this.#into;
     if (into) return this.wanted.keep(into.wireId, into, this.lease);
-    return this.try(this.wanted.take(this.attempt));
+    return this.try(this.wanted.take(this.ownId, this));
   }
 
   /** An answer is for the wire id that was asked for. */
@@ -177,9 +177,9 @@ export class Call extends Claim implements OwnCall {
 
   /** Tells of its hold, which it got after so many milliseconds. */
   protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
-    const { env, wanted: kind } = this;
-    env.events.tellGrant(kind.about, hold, waited, isNested);
-    follow(env, kind.about, hold);
+    const { env, wanted } = this;
+    env.events.tellGrant(wanted, hold, waited, isNested);
+    follow(env, wanted, hold);
   }
 
   /** Whether it was refused by its own owner. */
@@ -231,7 +231,8 @@ export class Call extends Claim implements OwnCall {
   #awaitOwn(): void {
     this.site?.leave(this, false);
     this.state = "aside";
-    const { clock, runner } = this.env;
+    const { clock, runner, sites } = this.env;
+    sites.enroll(this);
     this.stopLater(
       clock.after(runner.commandTimeout, () => {
         if (this.state === "aside") this.fail(runner.unavailable(this.lockName));
@@ -319,10 +320,10 @@ export class Call extends Claim implements OwnCall {
   /** Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it. */
   #begin(grant: Grant): void {
     const { env, lockKey } = this;
-    const other = env.sole.get(lockKey);
-    if (other && other !== grant && other.isHeld && other.writes > 0) other.gone(TAKEN);
-    if (grant.writes > 0) env.sole.set(lockKey, grant);
-    env.live.add(grant);
+    const other = env.live.get(lockKey);
+    if (other === grant) return;
+    if (other?.isHeld && grant.writes + other.writes > 0) other.gone(TAKEN);
+    env.live.add(grant, grant.writes > 0 ? lockKey : grant);
   }
 
   /** The command by which another call gave the lock back has been answered. */

@@ -19,21 +19,21 @@ export interface ClaimOptions extends Limits {
   readonly lease: number | undefined;
 }
 
-export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
+export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements Try {
   readonly owner: OwnerRecord | undefined;
   readonly lease: number;
   /** What its id was granted. */
   #grant: Grant | undefined;
-  #number: number | undefined;
-  /** The number of its first try: events tell of the call under that. */
-  #first: number | undefined;
+  #number = 0;
+  /** The id of its first try: events tell of the call under that. */
+  #first: string | undefined;
   /** The server may have, or may yet get, something of the id. */
   #isUnsure = false;
   #epoch = 0;
   /** The id whose END has no answer yet. */
   #ending: string | undefined;
   /** Waiters whose tickets the try refreshes. */
-  #coWaiters: readonly string[] = NOBODY;
+  coWaiters: readonly string[] = NOBODY;
 
   constructor(kind: Kind, options: ClaimOptions) {
     super(kind, options);
@@ -49,21 +49,18 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
     return this.env.router.subscribe(this.wanted.wakesOn(this.ownId), listener);
   }
 
-  override get wireId(): string | undefined {
-    return this.#number === undefined ? undefined : this.env.wireId(this.#number);
-  }
-
   /** Its wire id, minted if it has none. */
   protected get ownId(): string {
-    this.#number ??= this.env.mint();
-    this.#first ??= this.#number;
-    return this.env.wireId(this.#number);
+    if (this.wireId === undefined) {
+      this.#number = this.env.mint();
+      this.wireId = this.env.wireId(this.#number);
+      this.#first ??= this.wireId;
+    }
+    return this.wireId;
   }
 
   override get toldId(): string {
-    this.#number ??= this.env.mint();
-    this.#first ??= this.#number;
-    return this.env.wireId(this.#first);
+    return this.#first ?? this.ownId;
   }
 
   override advertise(): string | undefined {
@@ -84,14 +81,10 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
     this.#epoch = this.env.runner.connectionEpoch;
   }
 
-  protected get attempt(): Try {
-    return { wireId: this.ownId, lease: this.lease, waits: this.wait > 0, coWaiters: this.#coWaiters };
-  }
-
   /** Sends a try under its own id. */
   protected claim(): void {
     this.tries();
-    this.#coWaiters = this.#tickets();
+    this.coWaiters = this.#tickets();
     this.sendTry();
   }
 
@@ -103,7 +96,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
   protected readTaken(reply: unknown): Taken {
     // The connection was lost meanwhile, so the server may run the command a second time.
     this.#isUnsure ||= this.env.runner.connectionEpoch !== this.#epoch;
-    const taken = this.wanted.readTaken(reply, { coWaiters: this.#coWaiters });
+    const taken = this.wanted.readTaken(reply, this);
     const { serverQueued, advertised } = this.wanted.traits;
     if (taken.is === "refused" && this.wait > 0 && (serverQueued || advertised)) this.#isUnsure = true;
     return taken;
@@ -111,7 +104,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
 
   /** The grant of its id. */
   protected granted(token: bigint | undefined): Grant {
-    const grant = new Grant(this.wanted, this.#number as number, this.owner, token);
+    const grant = new Grant(this.wanted, this.#number, this.owner, token);
     this.#grant = grant;
     grant.raise(this.sentAt, this.lease, 0);
     return grant;
@@ -120,7 +113,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
   /** Its id is over: it goes on under a fresh one. */
   protected forgetId(): void {
     // The END of the old id may have named the new one already, as that of the next writer.
-    if (!this.withdraw()) this.#number = undefined;
+    if (!this.withdraw()) this.wireId = undefined;
   }
 
   /** Ends its wire id, if the server may have or get something of it. */
@@ -128,7 +121,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> {
     const { wireId } = this;
     if (wireId === undefined || !this.#isUnsure) return undefined;
     this.#isUnsure = false;
-    this.#number = undefined;
+    this.wireId = undefined;
     const { replicas } = this.env;
     // Over another connection the END can be before the try.
     this.#ending = replicas ? undefined : wireId;

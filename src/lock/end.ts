@@ -22,12 +22,6 @@ export interface Successor extends Heir {
   silent(): void;
 }
 
-interface Asking {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-  readonly isFirst: boolean;
-}
-
 /** The answer of an ordinary END. */
 const NOT_PASSED: Passed = { heard: 0, found: [], has: false };
 
@@ -40,10 +34,10 @@ export class End extends Command {
   readonly #makesWay: boolean;
   #successor: Successor | undefined;
   #isSilent = false;
-  /** Who is to be told how it ends; the first is told of a silence, and may ask again. */
-  #asking: Asking[] = [];
-  /** How it has ended. */
-  #outcome: { readonly error?: unknown } | undefined;
+  /** How it ends. Its first time-out rejects what {@link start} has given; who asks again gets another one. */
+  #outcome!: Promise<void>;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
 
   constructor(grant: Grant, hold: HoldRecord<Grant> | undefined) {
     const { env, kind } = grant;
@@ -67,9 +61,7 @@ export class End extends Command {
   /** @throws LOCK_LOST if it was gone before, UNAVAILABLE without an answer in time */
   start(): Promise<void> {
     const { env } = this.#grant;
-    const outcome = new Promise<void>((resolve, reject) => {
-      this.#asking.push({ resolve, reject, isFirst: true });
-    });
+    const outcome = this.#ask();
     env.workBegun();
     env.runner.begin(this);
     return outcome;
@@ -77,11 +69,7 @@ export class End extends Command {
 
   /** How it ends. @throws as {@link start} */
   again(): Promise<void> {
-    if (this.#outcome) return this.#outcome.error ? Promise.reject(this.#outcome.error) : Promise.resolve();
-    const outcome = new Promise<void>((resolve, reject) => {
-      this.#asking.push({ resolve, reject, isFirst: false });
-    });
-    return this.#grant.env.runner.withTimeout(this.lockName, outcome);
+    return this.#grant.env.runner.withTimeout(this.lockName, this.#outcome);
   }
 
   protected override get isVital(): boolean {
@@ -96,10 +84,11 @@ export class End extends Command {
   }
 
   protected override goesOn(): boolean {
+    if (this.#isSilent) return true;
     this.#isSilent = true;
     this.#successor?.silent();
-    const error = this.#grant.env.runner.unavailable(this.lockName);
-    for (const { reject, isFirst } of this.#asking) if (isFirst) reject(error);
+    this.#reject(this.#grant.env.runner.unavailable(this.lockName));
+    void quietly(this.#ask());
     return true;
   }
 
@@ -111,9 +100,9 @@ export class End extends Command {
     this.#conclude(passed, heard, now);
     try {
       this.#grant.over(found[0] ?? 0, this.sentAt, now, this.#hold);
-      this.#end({});
+      this.#resolve();
     } catch (error) {
-      this.#end({ error });
+      this.#reject(error);
     }
   }
 
@@ -128,17 +117,15 @@ export class End extends Command {
     this.#grant.env.workDone();
     this.#grant.state = "over";
     this.#grant.knownOwner?.answered(this.#grant.lockKey, this.#grant.wireId);
-    this.#end({ error });
+    this.#reject(error);
   }
 
-  #end(outcome: { readonly error?: unknown }): void {
-    this.#outcome = outcome;
-    const asking = this.#asking;
-    this.#asking = [];
-    for (const { resolve, reject } of asking) {
-      if (outcome.error) reject(outcome.error);
-      else resolve();
-    }
+  #ask(): Promise<void> {
+    this.#outcome = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    return this.#outcome;
   }
 
   /** Tells the waiters of this process how the release has ended for them. */

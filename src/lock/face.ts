@@ -84,7 +84,12 @@ export abstract class LockFace<H extends Hold = Hold> {
   async lock(options?: LockOptions): Promise<H> {
     const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"));
     const asked = this.#asked(request, this.#ownerOf(request), undefined, this.lock, true);
-    const hold = await this.#start(asked);
+    let hold: HoldRecord | undefined;
+    try {
+      hold = await this.#start(asked);
+    } catch (error) {
+      return tellCaller(error);
+    }
     return hold ? this.viewOf(hold) : this.#timedOut(asked);
   }
 
@@ -98,8 +103,12 @@ export abstract class LockFace<H extends Hold = Hold> {
     if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
     const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner });
     const asked = this.#asked(request, this.#ownerOf(request), undefined, this.tryLock, false);
-    const hold = await this.#start(asked);
-    return hold ? this.viewOf(hold) : null;
+    try {
+      const hold = await this.#start(asked);
+      return hold ? this.viewOf(hold) : null;
+    } catch (error) {
+      return tellCaller(error);
+    }
   }
 
   /**
@@ -116,7 +125,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = openFrame(owner, this.keys, scope);
     const asked = this.#asked(request, owner, frame, this.run, true);
-    const record = (await this.#start(asked)) ?? (await this.#timedOut(asked));
+    const record = (await this.#start(asked).catch(tellCaller)) ?? (await this.#timedOut(asked));
     const hold = this.viewOf(record);
     let outcome: { value: T } | { error: unknown };
     try {
@@ -263,7 +272,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const call = isHeard(callChannel) ? this.#traced(asked) : this.acquire(asked);
     if (asked.mustHave && asked.wait > 0 && asked.wait !== Number.POSITIVE_INFINITY)
       this.#askSoon(asked, call);
-    return call.catch(tellCaller);
+    return call;
   }
 
   /** Asks who holds the lock a moment before the wait is over, so that the error is not late for the answer. */

@@ -24,7 +24,6 @@
 import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
 import { untilDeadline } from "../base/lease.js";
-import type { Item } from "../base/list.js";
 import { trace } from "../base/trace.js";
 import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
@@ -39,11 +38,8 @@ import { Downgrade, Keep } from "./keep.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
 
-export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
-  // Of the list of live grants, and of the watchdog's heap.
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
+export class Grant implements Held, OwnGrant, Counts, TimerEntry {
+  // Of the watchdog's heap.
   dueAt = 0;
   index = -1;
   readonly kind: Kind;
@@ -208,7 +204,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
     const hold = new HoldRecord<Grant>(this, side, origin, renewed, frame, now);
     if (this.holds === NONE) this.#knownAt = hold.acquiredAt;
     // A list that is pushed to has room for sixteen more.
-    this.holds = this.holds.concat([hold]);
+    this.holds = this.holds === NONE ? [hold] : [...this.holds, hold];
     if (origin === "bare") this.#owner?.opened(hold);
     return hold;
   }
@@ -305,8 +301,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
 
   #stop(state: "ending" | "over"): void {
     this.state = state;
-    this.env.live.remove(this);
-    if (this.env.sole.get(this.lockKey) === this) this.env.sole.delete(this.lockKey);
+    this.env.live.remove(this, this.lockKey);
     this.env.watchdog.watch(this);
     this.#owner?.ends(this);
   }
@@ -321,7 +316,7 @@ export class Grant implements Held, OwnGrant, Counts, Item, TimerEntry {
 
   #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
     trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
-    if (hold.isTold) this.env.events.tellRelease(this.kind.about, hold, now.wall - hold.acquiredAt);
+    if (hold.isTold) this.env.events.tellRelease(this.kind, hold, now.wall - hold.acquiredAt);
   }
 
   /** Why it is gone, as far as that is known. */

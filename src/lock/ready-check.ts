@@ -39,8 +39,8 @@ export async function checkServer(env: Env, router: Router, probe: Kind, prefixe
   await Promise.all(names.map((name) => mayUse(runner, name, true)));
   for (const channel of channels) await checkChannel(runner, router, channel);
   const wireId = env.wireId();
-  const attempt = { wireId, lease: LEASE, waits: false, coWaiters: [] };
-  await runner.call(probe.take(attempt), (reply) => probe.readTaken(reply, attempt));
+  const attempt = { lease: LEASE, wait: 0, coWaiters: [] };
+  await runner.call(probe.take(wireId, attempt), (reply) => probe.readTaken(reply, attempt));
   await runner.call(probe.end([wireId]), (reply) => probe.readEnded(reply));
 }
 

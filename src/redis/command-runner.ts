@@ -171,7 +171,7 @@ export class CommandRunner implements CommandHost {
   close(): void {
     this.#closed = true;
     this.cleanUp.close();
-    for (const command of this.#commands()) command.close();
+    for (const command of this.commands()) command.close();
     this.limit.close();
   }
 
@@ -222,8 +222,8 @@ export class CommandRunner implements CommandHost {
     });
   }
 
-  /** All calls without an answer. */
-  #commands(): AnyCommand[] {
+  /** All commands without an answer. */
+  commands(): AnyCommand[] {
     return [...this.limit.running.all(), ...this.#timed.all()];
   }
 }

@@ -2,14 +2,13 @@
 import { elapsed, elapsedSince, type Instant, instant, onMono } from "../base/clock.js";
 import { LockLostError, type LossReason } from "../base/errors.js";
 import { renewalInterval, retryInterval, untilDeadline } from "../base/lease.js";
-import type { Item } from "../base/list.js";
 import type { Env } from "../env.js";
 import type { TimerEntry } from "../watchdog/timer-heap.js";
 import type { Renewal, Renewer } from "../watchdog/watchdog.js";
 import type { SharedNumber } from "./number.js";
 
 /** What this client has to give back before it is closed: a kept permit, or the permits of a `run`. */
-export interface Live extends Item {
+export interface Live {
   readonly number: SharedNumber;
   /** The id of a permit that has one. */
   readonly id?: string;
@@ -42,9 +41,6 @@ export interface KeptPermitOptions {
 export class KeptPermit implements TimerEntry, Live {
   dueAt = 0;
   index = -1;
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
   readonly number: SharedNumber;
   readonly id: string;
   lost: LockLostError | undefined;

@@ -7,9 +7,6 @@ import type { SharedNumber } from "./number.js";
 
 /** Permits of a `run`. The close of the client gives them back, because nobody else can. */
 export class RunningPermits implements Live {
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
   lost: LockLostError | undefined;
   readonly number: SharedNumber;
   readonly #count: number;

@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
 import type { Env } from "../env.js";
 import { Site } from "./site.js";
-import type { Waiter } from "./waiter.js";
+import { Waiter } from "./waiter.js";
 
 /** Added to a TTL before the next try: PTTL is truncated, and a timer may fire a millisecond early. */
 const MARGIN = 2;
@@ -18,8 +18,8 @@ export class Sites {
   /** Runs a function outside every scope. */
   readonly outside: (fn: () => void) => void;
   readonly kept: SharedTimeout<Site>;
-  /** All calls under way. */
-  readonly calls: Set<Waiter> = new Set();
+  /** Calls that may stand without a command of their own: they wait, or their members have the commands. */
+  readonly #calls = new Set<Waiter>();
   readonly #sites = new Map<string, Site>();
 
   constructor(env: Env, outside: (fn: () => void) => void) {
@@ -29,14 +29,15 @@ export class Sites {
     this.kept = new SharedTimeout(env.clock, KEPT, outside);
   }
 
-  /** A call begins: of this client, or of a group with a member of it. */
-  began(call: Waiter): void {
-    this.calls.add(call);
+  /** From now on the client knows the call: it keeps the connections for it, and ends it by its own close. */
+  enroll(call: Waiter): void {
+    if (this.#calls.has(call)) return;
+    this.#calls.add(call);
     this.env.runner.alive.need();
   }
 
   over(call: Waiter): void {
-    if (this.calls.delete(call)) this.env.runner.alive.release();
+    if (this.#calls.delete(call)) this.env.runner.alive.release();
   }
 
   /** The site of those that want this. Its name is not made while nobody waits for anything. */
@@ -87,11 +88,13 @@ export class Sites {
 
   /** The calls that wait now. */
   get waiting(): Waiter[] {
-    return [...this.calls].filter(({ waitsSince }) => waitsSince !== undefined);
+    return [...this.#calls].filter(({ waitsSince }) => waitsSince !== undefined);
   }
 
   close(): void {
-    for (const call of [...this.calls].reverse()) call.close();
+    for (const call of [...this.#calls].reverse()) call.close();
+    // First tries are known as commands only.
+    for (const command of this.env.runner.commands()) if (command instanceof Waiter) command.close();
     this.kept.close();
   }
 }

@@ -63,6 +63,8 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   toldAt: number = Number.NEGATIVE_INFINITY;
   /** When the `waiting` event was sent, in monotonic milliseconds. */
   declare waitsSince?: number;
+  /** Its name in the server's queue, or in what a release grants. */
+  declare wireId: string | undefined;
   /** Its place in line. */
   declare place?: Place | undefined;
   declare site?: Site | undefined;
@@ -111,11 +113,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     return 1;
   }
 
-  /** Its name in the server's queue, or in what a release grants. */
-  get wireId(): string | undefined {
-    return undefined;
-  }
-
   /** Its wire id, under which the server is told that it waits; undefined where that need not be known. */
   advertise(): string | undefined {
     return undefined;
@@ -151,7 +148,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     return new Promise<G | undefined>((resolve, reject) => {
       this.#resolve = resolve as (value: unknown) => void;
       this.#reject = reject;
-      this.env.sites.began(this);
       const { wait, signal } = this;
       if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
         this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
@@ -281,6 +277,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   announce(): void {
     if (this.waitsSince !== undefined) return;
     this.waitsSince = this.env.clock.mono();
+    this.env.sites.enroll(this);
     this.env.stir();
     this.tellWaiting();
   }
@@ -307,6 +304,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   /** The command by which releases are announced is not known yet. */
   #prepare(): void {
     this.state = "trying";
+    this.env.sites.enroll(this);
     this.env.runner.prepare(this.lockName, this.within).then(
       () => {
         if (this.state === "over") return;
