@@ -15,3 +15,16 @@ export function tellCaller(error: unknown): never {
   }
   throw error;
 }
+
+/**
+ * What the promise of a user is resolved with, so that it rejects with this error and {@link tellCaller} finds who awaits
+ * it. Calls that succeed then need no further promise.
+ */
+export function failure(error: unknown): Promise<never> {
+  // By the second rejection the user's promise follows this one.
+  return Promise.reject(error).catch(rethrow).catch(tellCaller);
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}

@@ -3,6 +3,7 @@
  * node:diagnostics_channel. While nobody subscribes, no contexts are made.
  */
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import { isLockError } from "./errors.js";
 import { type CallLimits, type LockKind, reasonOf } from "./events.js";
 
 /** What subscribers of `holdfast:lock` get; it is filled in as the call goes on. */
@@ -55,25 +56,24 @@ function isAnyHeard({ start, end, asyncStart, asyncEnd, error }: Heard): boolean
 }
 
 /**
- * Runs a call so that subscribers can follow it. `call` resolves with undefined if it was not granted within its wait.
- * Then `refuse` rejects with the error that the caller and subscribers of `error` get.
+ * Runs a call so that subscribers can follow it. If it was not granted within its wait, `call` resolves with null or
+ * undefined, or rejects with WAIT_TIMEOUT.
  */
 export function traceCall<G>(
   context: LockCallContext,
   { wait, signal }: CallLimits,
-  call: () => Promise<G | undefined>,
-  refuse?: () => Promise<never>,
-): Promise<G | undefined> {
+  call: () => Promise<G>,
+): Promise<G> {
+  const refused = wait === 0 ? "rejected" : "timeout";
   const followed = async () => {
     const granted = await call().catch((error: unknown) => {
-      const ended = reasonOf(error, signal);
+      const ended = isLockError(error, "WAIT_TIMEOUT") ? refused : reasonOf(error, signal);
       if (ended) context.outcome = ended;
       throw error;
     });
-    const refused = wait === 0 ? "rejected" : "timeout";
-    context.outcome = granted === undefined ? refused : "acquired";
-    if (granted === undefined && refuse) return refuse();
-    const ownerId = (granted as { ownerId?: unknown } | undefined)?.ownerId;
+    const isGranted = granted !== undefined && granted !== null;
+    context.outcome = isGranted ? "acquired" : refused;
+    const ownerId = isGranted ? (granted as { ownerId?: unknown }).ownerId : undefined;
     if (typeof ownerId === "string") context.ownerId = ownerId;
     return granted;
   };

@@ -60,7 +60,11 @@ export abstract class GroupCall<M extends Members = Members>
     return this.#toldId;
   }
 
-  override start(): Promise<HoldRecord<GroupGrant> | undefined> {
+  protected override outcome(hold: HoldRecord<GroupGrant> | undefined): unknown {
+    return this.asked.outcome(this.asked, hold);
+  }
+
+  override start<R>(): Promise<R> {
     // The close of any member's client ends it.
     for (const { sites } of this.wanted.envs) sites.enroll(this);
     return super.start();

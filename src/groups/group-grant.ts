@@ -2,7 +2,7 @@
  * What one owner has of a group by one call: its seats, and one hold on all of them. It is held while a quorum of the seats
  * is; then the hold is lost, and the rest is given back.
  */
-import type { Clock } from "../base/clock.js";
+import type { Clock, Instant } from "../base/clock.js";
 import { isLockError, type LockError, LockLostError, type LossReason } from "../base/errors.js";
 import { quietly } from "../base/work.js";
 import type { Grant } from "../lock/grant.js";
@@ -71,8 +71,8 @@ export class GroupGrant implements Held, Whole {
     return live.filter(isKept).length === 0 && this.hold.isGarbage;
   }
 
-  check(): void {
-    for (const { hold } of this.#seats) hold?.grant.check();
+  check(now?: Instant): void {
+    for (const { hold } of this.#seats) hold?.grant.check(now);
   }
 
   /** The call resolves with it. */

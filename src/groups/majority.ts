@@ -9,6 +9,7 @@
  *     lost        | sleeps; wait 0: refused   | sleeps until messages, or the leases end
  *     unanswered  | QUORUM                    | sleeps until a majority answers, or pollCap
  */
+import { instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
@@ -137,7 +138,7 @@ export class MajorityCall extends GroupCall<Masters> {
     const areEnough = seats.length - spared.length >= this.wanted.quorum;
     this.#isDecided = false;
     this.seats = seats;
-    this.triedAt = clock.mono();
+    this.sentAt = instant(clock);
     this.#stopTimer = clock.after(this.wanted.answerTime(this.asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });
@@ -157,7 +158,7 @@ export class MajorityCall extends GroupCall<Masters> {
     this.giveBack();
     this.rest();
     this.#split = granted > 0 ? this.#split + 1 : 0;
-    const round = Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, clock.mono() - this.triedAt));
+    const round = Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, clock.mono() - this.sentAt.mono));
     const longest = granted > 0 ? round * 2 ** Math.min(this.#split, MOST_DOUBLINGS) : 0;
     const pause = longest * settings.random();
     this.#notBefore = clock.mono() + pause;

@@ -130,7 +130,7 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** @internal */
-  protected override async acquire(asked: Asked): Promise<HoldRecord | undefined> {
+  protected override acquire(asked: Asked): Promise<MultiHold> {
     this.#members.assertOpen();
     return this.callOf(this.#members, asked).start();
   }

@@ -186,8 +186,9 @@ export class Kind {
 
   /** Ends wire ids; `next`: the wire id of the call that waits first in this process. */
   end(wireIds: readonly string[], _next?: string): AnyScriptCall {
-    const keys = { lock: this.key, channel: this.channel, tombstones: wireIds.map((id) => this.over(id)) };
-    return this.call(plainEnd, keys, { owners: wireIds, ...this.ending });
+    const { key, channel, publish } = this;
+    const keys = { lock: key, channel, tombstones: wireIds.map((id) => this.over(id)) };
+    return this.call(plainEnd, keys, { owners: wireIds, tombstoneTtl: TOMBSTONE_TTL, publish });
   }
 
   readEnded(reply: unknown): Ended {

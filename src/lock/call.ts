@@ -22,7 +22,7 @@
  * over.
  */
 import type { CallSite } from "../base/call-site.js";
-import { type Instant, instant } from "../base/clock.js";
+import type { Instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import { type Kind, type Passed, TAKEN, type Taken } from "../kinds/kind.js";
@@ -43,6 +43,8 @@ export interface CallOptions extends ClaimOptions {
   /** The run or scope that the call was made in. */
   readonly caller: Frame | undefined;
   readonly callSite: CallSite | undefined;
+  /** What the call resolves with, if anybody awaits that; without a hold if others have the lock. */
+  outcome?(asked: CallOptions, hold: HoldRecord | undefined): unknown;
 }
 
 export class Call extends Claim implements OwnCall {
@@ -76,6 +78,10 @@ export class Call extends Claim implements OwnCall {
     return this.#ownGrant?.wireId ?? ownId;
   }
 
+  protected override outcome(hold: HoldRecord | undefined): unknown {
+    return this.#asked.outcome?.(this.#asked, hold);
+  }
+
   remind(): void {
     if (this.isInLine) this.tryNow();
   }
@@ -105,7 +111,6 @@ export class Call extends Claim implements OwnCall {
     if (!this.isInLine || (this.owner && this.#ownGrant)) return undefined;
     if (this.frame && !this.owner?.turnsOf(this.lockKey).admits(this)) return undefined;
     this.tries();
-    this.sentAt = instant(this.env.clock);
     // From now on the server may grant it, even if this call is over by then.
     this.unsure();
     const wireId = this.ownId;
@@ -279,7 +284,7 @@ export class Call extends Claim implements OwnCall {
     grant.count(this.wanted.side);
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     if (this.frame) this.owner?.turnsOf(this.lockKey).begin(this);
-    this.env.runner.begin(this, this.within);
+    this.env.runner.begin(this, this.within, this.sentAt);
   }
 
   #nested(grant: Grant, found: number, now: Instant): void {

@@ -77,7 +77,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
 
   protected override tries(): void {
     super.tries();
-    this.toldAt = this.triedAt;
+    this.toldAt = this.sentAt.mono;
     this.#epoch = this.env.runner.connectionEpoch;
   }
 

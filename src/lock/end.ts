@@ -59,11 +59,11 @@ export class End extends Command {
   }
 
   /** @throws LOCK_LOST if it was gone before, UNAVAILABLE without an answer in time */
-  start(): Promise<void> {
+  start(now: Instant): Promise<void> {
     const { env } = this.#grant;
     const outcome = this.#ask();
     env.workBegun();
-    env.runner.begin(this);
+    env.runner.begin(this, undefined, now);
     return outcome;
   }
 

@@ -1,7 +1,6 @@
 /** The face of every lock, and of a group of locks: all that does not depend on how it is acquired. */
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { CallSite } from "../base/call-site.js";
-import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
 import type { Side } from "../base/traits.js";
@@ -17,7 +16,7 @@ import {
   treeOwner,
 } from "../owner/context.js";
 import { OwnerRecord } from "../owner/record.js";
-import type { Hold } from "./hold.js";
+import { type Hold, recordOf } from "./hold.js";
 import type { HoldRecord, Origin } from "./hold-record.js";
 import {
   checkRequest,
@@ -59,6 +58,8 @@ export interface Asked extends Request {
   readonly mustHave: boolean;
   /** Who that is. */
   holder: Promise<string | undefined> | undefined;
+  /** What the user gets. */
+  outcome(asked: Asked, hold: HoldRecord | undefined): unknown;
 }
 
 /** A lock object keeps nothing of a call, so one object serves any number of tasks. */
@@ -67,6 +68,11 @@ export abstract class LockFace<H extends Hold = Hold> {
   readonly name: string;
   readonly #key: string;
   readonly #env: Env;
+  /** See {@link Asked.outcome}. */
+  readonly #outcome = (asked: Asked, hold: HoldRecord | undefined): H | null | Promise<never> => {
+    if (hold) return this.viewOf(hold);
+    return asked.mustHave ? this.#timedOut(asked) : null;
+  };
 
   /** `key`: the name under which owners keep the lock. @internal */
   constructor(name: string, key: string, env: Env) {
@@ -81,16 +87,13 @@ export abstract class LockFace<H extends Hold = Hold> {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED, LOCK_LOST (the grant came too late),
    * UPGRADE_REFUSED (of a write side), QUORUM (of a RedLock)
    */
-  async lock(options?: LockOptions): Promise<H> {
-    const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"));
-    const asked = this.#asked(request, this.#ownerOf(request), undefined, this.lock, true);
-    let hold: HoldRecord | undefined;
+  lock(options?: LockOptions): Promise<H> {
     try {
-      hold = await this.#start(asked);
+      const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"));
+      return this.#start(this.#asked(request, this.#ownerOf(request), undefined, this.lock, true));
     } catch (error) {
-      return tellCaller(error);
+      return Promise.reject(error);
     }
-    return hold ? this.viewOf(hold) : this.#timedOut(asked);
   }
 
   /**
@@ -98,16 +101,14 @@ export abstract class LockFace<H extends Hold = Hold> {
    * Resolves with null if others still hold the lock.
    * @throws as {@link lock}, but for WAIT_TIMEOUT
    */
-  async tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
-    const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
-    if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
-    const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner });
-    const asked = this.#asked(request, this.#ownerOf(request), undefined, this.tryLock, false);
+  tryLock(wait?: number, lease?: number, options?: TryLockOptions): Promise<H | null> {
     try {
-      const hold = await this.#start(asked);
-      return hold ? this.viewOf(hold) : null;
+      const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
+      if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
+      const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner });
+      return this.#start(this.#asked(request, this.#ownerOf(request), undefined, this.tryLock, false));
     } catch (error) {
-      return tellCaller(error);
+      return Promise.reject(error);
     }
   }
 
@@ -125,8 +126,8 @@ export abstract class LockFace<H extends Hold = Hold> {
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = openFrame(owner, this.keys, scope);
     const asked = this.#asked(request, owner, frame, this.run, true);
-    const record = (await this.#start(asked).catch(tellCaller)) ?? (await this.#timedOut(asked));
-    const hold = this.viewOf(record);
+    const hold = await this.#start(asked);
+    const record = recordOf(hold);
     let outcome: { value: T } | { error: unknown };
     try {
       outcome = { value: await runInside(frame, () => fn(hold), asked.caller) };
@@ -201,8 +202,8 @@ export abstract class LockFace<H extends Hold = Hold> {
   /** What subscribers of the diagnostics channels are told about each call. @internal */
   protected abstract about(): LockCallContext;
 
-  /** Resolves with undefined if others still hold the lock. @internal */
-  protected abstract acquire(asked: Asked): Promise<HoldRecord | undefined>;
+  /** Resolves with the {@link Asked.outcome}. @internal */
+  protected abstract acquire(asked: Asked): Promise<H>;
 
   /** The user's object for a hold. @internal */
   protected abstract viewOf(hold: HoldRecord): H;
@@ -263,13 +264,15 @@ export abstract class LockFace<H extends Hold = Hold> {
       callSite,
       mustHave,
       holder: undefined,
+      outcome: this.#outcome,
     };
   }
 
-  /** Resolves with undefined if others still hold the lock. */
-  #start(asked: Asked): Promise<HoldRecord | undefined> {
+  #start(asked: Asked): Promise<H> {
     if (asked.signal?.aborted) throw asked.signal.reason;
-    const call = isHeard(callChannel) ? this.#traced(asked) : this.acquire(asked);
+    const call = isHeard(callChannel)
+      ? traceCall(this.about(), asked, async () => this.acquire(asked))
+      : this.acquire(asked);
     if (asked.mustHave && asked.wait > 0 && asked.wait !== Number.POSITIVE_INFINITY)
       this.#askSoon(asked, call);
     return call;
@@ -282,11 +285,6 @@ export abstract class LockFace<H extends Hold = Hold> {
       asked.holder = this.holder();
     });
     call.then(cancel, cancel);
-  }
-
-  #traced(asked: Asked): Promise<HoldRecord | undefined> {
-    const refuse = asked.mustHave ? () => this.#timedOut(asked) : undefined;
-    return traceCall(this.about(), asked, async () => this.acquire(asked), refuse);
   }
 
   async #timedOut({ begun, holder: asked }: Asked): Promise<never> {

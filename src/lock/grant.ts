@@ -139,9 +139,8 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
     return this.state === "held";
   }
 
-  check(): void {
+  check(now: Instant = instant(this.clock)): void {
     if (this.state !== "held") return;
-    const now = instant(this.clock);
     if (this.remainingAt(now) > 0) return;
     this.lose(this.isSuspended || this.renewing > 0 ? "unreachable" : "expired", this.endedAt(now));
   }
@@ -190,7 +189,7 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
   /** The call of a hold that was counted came to nothing. */
   uncount(side: Side): void {
     this.#off(side);
-    if (this.state === "held" && this.#isEmpty) void quietly(this.#giveUp());
+    if (this.state === "held" && this.#isEmpty) void quietly(this.#giveUp(instant(this.clock)));
   }
 
   /** A hold that was counted is granted. */
@@ -218,12 +217,12 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
     this.#owner?.closed(hold);
   }
 
-  giveBack(hold: HoldRecord<Grant>): Promise<void> {
+  giveBack(hold: HoldRecord<Grant>, now: Instant): Promise<void> {
     this.holds = this.holds.filter((other) => other !== hold);
     this.#owner?.closed(hold);
     hold.end();
     this.#off(hold.side);
-    if (this.#isEmpty) return this.#giveUp(hold);
+    if (this.#isEmpty) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
     const released = isDowngrade ? new Downgrade(this).start() : new Keep(this).start();
@@ -293,10 +292,10 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
   }
 
   /** The last hold is given back, or the last call came to nothing. */
-  #giveUp(hold?: HoldRecord<Grant>): Promise<void> {
+  #giveUp(now: Instant, hold?: HoldRecord<Grant>): Promise<void> {
     this.#stop("ending");
     this.#end = new End(this, hold);
-    return this.#end.start();
+    return this.#end.start(now);
   }
 
   #stop(state: "ending" | "over"): void {

@@ -20,9 +20,9 @@ export interface Held {
   /** Milliseconds to the local deadline. */
   readonly remaining: number;
   /** Loses all if the deadline has passed. */
-  check(): void;
+  check(now?: Instant): void;
   extend(lease: number): Promise<void>;
-  giveBack(hold: HoldRecord): Promise<void>;
+  giveBack(hold: HoldRecord, now: Instant): Promise<void>;
   askAgain(hold: HoldRecord): Promise<void>;
   /** `lock.unlock()` does not find the hold any more. */
   closed(hold: HoldRecord): void;
@@ -201,9 +201,10 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
 
   #giveBack(): Promise<void> {
     const { grant } = this;
-    grant.check();
+    const now = instant(grant.clock);
+    grant.check(now);
     if (this.state === "lost") return this.#reportLoss();
-    return this.state === "ended" ? grant.askAgain(this) : grant.giveBack(this);
+    return this.state === "ended" ? grant.askAgain(this) : grant.giveBack(this, now);
   }
 
   /** A close of the client was told by the hold's signal already, so its unlock resolves. */

@@ -88,7 +88,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   /** @internal */
-  protected override acquire(asked: Asked): Promise<HoldRecord | undefined> {
+  protected override acquire(asked: Asked): Promise<H> {
     this.#kind.env.assertOpen(this.name);
     return new Call(this.#kind, asked).start();
   }

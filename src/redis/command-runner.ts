@@ -4,7 +4,7 @@
  * Owns the time-outs, the retries and the meaning of errors. Knows nothing of locks: every script may run twice without
  * harm, so a call is sent again whenever its outcome is unknown.
  */
-import { type Clock, elapsedSince, instant } from "../base/clock.js";
+import { type Clock, elapsedSince, type Instant, instant } from "../base/clock.js";
 import { ClientClosedError, type LockError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
@@ -196,10 +196,15 @@ export class CommandRunner implements CommandHost {
    * Begins a command: it is sent until it is answered, fails for good, or `within` milliseconds are over. `giveUpAfter`:
    * milliseconds after which one that goes on is given up.
    */
-  begin(command: Command, within: number = this.commandTimeout, giveUpAfter?: number): void {
+  begin(
+    command: Command,
+    within: number = this.commandTimeout,
+    now: Instant = instant(this.clock),
+    giveUpAfter?: number,
+  ): void {
     this.alive.need();
-    command.open(giveUpAfter);
-    if (within === this.limit.ms) this.limit.start(command, command.sentAt.mono);
+    command.open(now, giveUpAfter);
+    if (within === this.limit.ms) this.limit.start(command, now.mono);
     else {
       this.#timed.add(command);
       command.cancel = this.clock.after(within, () => command.expire());
@@ -218,7 +223,7 @@ export class CommandRunner implements CommandHost {
       if (full) return reject(full);
       // A clean-up that close() itself causes is sent once, and not waited for.
       if (this.#closed && !onSilence) return reject(new ClientClosedError(call.lockName));
-      this.begin(new PromisedCommand(this, spec, resolve, reject), within, giveUpAfter);
+      this.begin(new PromisedCommand(this, spec, resolve, reject), within, undefined, giveUpAfter);
     });
   }
 

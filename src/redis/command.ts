@@ -25,6 +25,9 @@ import type { Servers } from "./servers.js";
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 250;
 
+/** When a command was begun that was not. */
+const NEVER: Instant = { mono: 0, wall: 0 };
+
 /** What is said of a reply that nobody can read, as if the server had said so. */
 function strange(): Error {
   return Object.assign(new Error("the reply is not one that this script gives"), { name: "ReplyError" });
@@ -77,7 +80,7 @@ export abstract class Command implements AnyCommand {
   declare endsAt: number;
   declare cancel: (() => void) | undefined;
   /** When it was begun: what the server grants to it counts from then. */
-  declare sentAt: Instant;
+  sentAt: Instant = NEVER;
   declare isLeftover: boolean;
   readonly #host: CommandHost;
   /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
@@ -136,14 +139,14 @@ export abstract class Command implements AnyCommand {
     return this.#isOpen;
   }
 
-  /** Begins; {@link CommandHost.begin} then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
-  open(giveUpAfter?: number): void {
+  /** Begins; the host then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
+  open(now: Instant, giveUpAfter?: number): void {
     this.#isOpen = true;
-    this.sentAt = instant(this.#host.clock);
+    this.sentAt = now;
     this.isLeftover = false;
     this.#round++;
     this.#failures = undefined;
-    if (giveUpAfter !== undefined) this.#givenUpAt = this.sentAt.mono + giveUpAfter;
+    if (giveUpAfter !== undefined) this.#givenUpAt = now.mono + giveUpAfter;
   }
 
   /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */

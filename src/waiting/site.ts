@@ -92,7 +92,7 @@ export class Site implements Timed {
   /** The waiter was refused; as the first it tries again in `ms`. */
   refused(waiter: Waiter, ms: number): void {
     // A message may have come while the call was not in line yet.
-    const isNews = !waiter.place && this.#heardAt >= waiter.triedAt;
+    const isNews = !waiter.place && this.#heardAt >= waiter.sentAt.mono;
     this.#add(waiter);
     const place = waiter.place as Place;
     this.#listen(waiter, place);

@@ -20,6 +20,8 @@
  */
 
 import { onAbort } from "../base/abort-hub.js";
+import { failure } from "../base/caller.js";
+import { instant } from "../base/clock.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
@@ -57,8 +59,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   hasWaited = false;
   /** Its last try got no answer. */
   unanswered = false;
-  /** When the last try began, in monotonic milliseconds. */
-  triedAt = 0;
   /** When the server was last told that it waits, in monotonic milliseconds. */
   toldAt: number = Number.NEGATIVE_INFINITY;
   /** When the `waiting` event was sent, in monotonic milliseconds. */
@@ -68,9 +68,8 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   /** Its place in line. */
   declare place?: Place | undefined;
   declare site?: Site | undefined;
-  // Of a call of which nobody awaits the outcome there are none.
-  #resolve: ((value: unknown) => void) | undefined;
-  #reject: ((reason: unknown) => void) | undefined;
+  // There is none if nobody awaits the outcome.
+  #resolve: ((outcome: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
 
   constructor(wanted: W, { wait, signal, begun }: Limits) {
@@ -143,11 +142,15 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     // Most calls are known by nobody else.
   }
 
-  /** Resolves with what it is granted; undefined if it is refused and does not wait, or its time is up. */
-  start(): Promise<G | undefined> {
-    return new Promise<G | undefined>((resolve, reject) => {
-      this.#resolve = resolve as (value: unknown) => void;
-      this.#reject = reject;
+  /** What it resolves with; `granted`: undefined if it is refused and does not wait, or its time is up. */
+  protected outcome(granted: G | undefined): unknown {
+    return granted;
+  }
+
+  /** Resolves with its {@link outcome}. */
+  start<R = G | undefined>(): Promise<R> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve as (outcome: unknown) => void;
       const { wait, signal } = this;
       if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
         this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
@@ -183,7 +186,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   /** A try begins: it sees all that was announced before. */
   protected tries(): void {
     this.state = "trying";
-    this.triedAt = this.env.clock.mono();
+    this.sentAt = instant(this.env.clock);
     this.site?.tries(this);
   }
 
@@ -207,7 +210,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
 
   protected sendTry(): void {
     const { runner, replicas } = this.env;
-    runner.begin(this, this.within + (replicas?.patience ?? 0));
+    runner.begin(this, this.within + (replicas?.patience ?? 0), this.sentAt);
   }
 
   /** Nothing of it is on its way. */
@@ -218,7 +221,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   /** It is granted what it wants. */
   protected grant(value: G): void {
     this.#finish(true);
-    this.#resolve?.(value);
+    this.#resolve?.(this.outcome(value));
   }
 
   /** Somebody else has it; `ttl`: ms until the holder's lease ends, -1 if it has no end. */
@@ -227,7 +230,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     if (this.wait === 0) {
       this.#finish(false);
       this.tellEnd(undefined);
-      return this.#resolve?.(undefined);
+      return this.#resolve?.(this.outcome(undefined));
     }
     this.hasWaited = true;
     this.announce();
@@ -260,8 +263,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     this.#finish(false);
     const error = reason === TIME_IS_UP ? this.unavailable() : reason;
     this.tellEnd(isRefused ? undefined : error);
-    if (isRefused) this.#resolve?.(undefined);
-    else this.#reject?.(error);
+    this.#resolve?.(isRefused ? this.outcome(undefined) : failure(error));
   }
 
   /** The error of a call whose time is up while it knows nothing. */
@@ -298,7 +300,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     if (!this.hasWaited || !this.isReached) return false;
     const asked = this.state === "queued" ? (this.site?.first ?? this) : this;
     if (asked.unanswered) return false;
-    return asked.state !== "trying" || this.env.clock.mono() - asked.triedAt < FRESH;
+    return asked.state !== "trying" || this.env.clock.mono() - asked.sentAt.mono < FRESH;
   }
 
   /** The command by which releases are announced is not known yet. */
