@@ -5,7 +5,7 @@
 import type { Instant } from "../base/clock.js";
 import { quietly } from "../base/work.js";
 import type { Ended, Heir, Kind, Passed } from "../kinds/kind.js";
-import type { OwnerRecord } from "../owner/record.js";
+import type { Ending, OwnerRecord } from "../owner/record.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { Command } from "../redis/command.js";
 import type { Site } from "../waiting/site.js";
@@ -29,6 +29,8 @@ const NOT_PASSED: Passed = { heard: 0, found: [], has: false };
 export class End extends Command {
   readonly #grant: Grant;
   readonly #hold: HoldRecord<Grant> | undefined;
+  /** Its owner knows that it is under way. */
+  readonly #ending: Ending | undefined;
   readonly #site: Site | undefined;
   /** The turn of this process is over: other processes go first. */
   readonly #makesWay: boolean;
@@ -44,6 +46,7 @@ export class End extends Command {
     super(env.runner);
     this.#grant = grant;
     this.#hold = hold;
+    this.#ending = grant.knownOwner?.ends(grant);
     this.#site = env.sites.get(kind);
     const first = this.#site?.first;
     const mayPass =
@@ -98,6 +101,7 @@ export class End extends Command {
     const passed = isPass ? kind.readPassed(reply) : undefined;
     const { heard, found } = passed ?? kind.readEnded(reply);
     this.#conclude(passed, heard, now);
+    this.#over();
     try {
       this.#grant.over(found[0] ?? 0, this.sentAt, now, this.#hold);
       this.#resolve();
@@ -115,9 +119,13 @@ export class End extends Command {
   protected override failed(error: unknown): void {
     this.#successor?.silent();
     this.#grant.env.workDone();
-    this.#grant.state = "over";
-    this.#grant.knownOwner?.answered(this.#grant.lockKey, this.#grant.wireId);
+    this.#over();
     this.#reject(error);
+  }
+
+  #over(): void {
+    this.#grant.state = "over";
+    if (this.#ending) this.#grant.owner.answered(this.#ending);
   }
 
   #ask(): Promise<void> {
@@ -144,7 +152,7 @@ export class End extends Command {
 /** Ends a wire id in the background, together with others of the lock where there are many. */
 export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord): Promise<void> {
   const { env, key } = kind;
-  owner?.end(kind.lockKey, wireId);
+  const ending = owner?.ends({ lockKey: kind.lockKey, wireId });
   const undo = (wireIds: readonly string[]) => {
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
     return env.runner.callUntilAnswered(
@@ -154,9 +162,9 @@ export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord)
     );
   };
   const name = `${kind.kind}/${kind.side}/${key}`;
-  const ended = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
-    owner?.answered(kind.lockKey, wireId),
-  );
+  const ended = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() => {
+    if (ending) owner?.answered(ending);
+  });
   env.settle(ended);
   return ended;
 }

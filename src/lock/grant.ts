@@ -280,8 +280,6 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
 
   /** END has answered the release of the last hold, `hold`, that was sent at `begun`. */
   over(found: number, begun: Instant, now: Instant, hold: HoldRecord<Grant> | undefined): void {
-    this.state = "over";
-    this.#owner?.answered(this.lockKey, this.wireId);
     if (!hold) return;
     // Its answer was lost, its tombstone lapsed, and a repetition found nothing.
     const isLate = elapsed(begun, now) > TOMBSTONE_TTL;
@@ -302,7 +300,7 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
     this.state = state;
     this.env.live.remove(this, this.lockKey);
     this.env.watchdog.watch(this);
-    this.#owner?.ends(this);
+    this.#owner?.drop(this);
   }
 
   #loseHold(hold: HoldRecord<Grant>, loss: LockLostError): void {

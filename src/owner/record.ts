@@ -2,6 +2,7 @@
  * What one owner has: a grant of each lock that it holds, its calls under way, and the holds that `lock.unlock()` gives
  * back. It also knows whose run's turn it is, but neither commands nor scripts.
  */
+import { type Item, List } from "../base/list.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Frame } from "./context.js";
 import { Turns } from "./turns.js";
@@ -10,6 +11,18 @@ import { Turns } from "./turns.js";
 export interface OwnGrant {
   readonly lockKey: string;
   readonly wireId: string;
+}
+
+/** A wire id of the owner whose END has no answer yet. */
+export class Ending implements Item {
+  next: this | undefined;
+  prev: this | undefined;
+  list: object | undefined;
+  readonly of: OwnGrant;
+
+  constructor(of: OwnGrant) {
+    this.of = of;
+  }
 }
 
 /** A lock on one side, or a group of locks, as owners see it. */
@@ -54,11 +67,12 @@ export interface OpenHold {
   readonly lockKey: string;
 }
 
+const NONE: readonly OwnCall[] = [];
+
 export class OwnerRecord {
   #grants: Map<string, OwnGrant> | undefined;
   #calls: Set<OwnCall> | undefined;
-  /** Wire ids whose END has no answer yet, with the keys of their locks. */
-  #ending: Map<string, string> | undefined;
+  #ending: List<Ending> | undefined;
   #turns: Map<string, Turns> | undefined;
   #open: OpenHold[] | undefined;
 
@@ -77,38 +91,37 @@ export class OwnerRecord {
 
   /** Calls on this lock that wait in line look again. */
   look(lockKey: string): void {
-    for (const call of [...(this.#calls ?? [])]) {
-      if (wants(call, lockKey) && call.isInLine) call.step();
-    }
+    for (const call of this.#now()) if (wants(call, lockKey) && call.isInLine) call.step();
   }
 
-  /** The grant ends; its END is on its way until {@link answered}. */
-  ends(grant: OwnGrant): void {
+  /** The grant is not held any more. */
+  drop(grant: OwnGrant): void {
     if (this.#grants?.get(grant.lockKey) === grant) this.#grants.delete(grant.lockKey);
-    this.end(grant.lockKey, grant.wireId);
   }
 
-  /** The END of a wire id is on its way. */
-  end(lockKey: string, wireId: string): void {
-    this.#ending ??= new Map();
-    this.#ending.set(wireId, lockKey);
+  /** The END of a wire id is on its way, until {@link answered}. */
+  ends(of: OwnGrant): Ending {
+    const ending = new Ending(of);
+    this.#ending ??= new List();
+    this.#ending.add(ending);
+    return ending;
   }
 
   /** The END of a wire id has been answered: who was refused because of it looks again. */
-  answered(lockKey: string, wireId: string): void {
-    if (this.#ending?.delete(wireId)) this.resume(lockKey);
+  answered(ending: Ending): void {
+    if (this.#ending?.remove(ending)) this.resume(ending.of.lockKey);
   }
 
   /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
   recheck(lockKey: string): void {
-    for (const call of [...(this.#calls ?? [])]) {
+    for (const call of this.#now()) {
       if (wants(call, lockKey) && call.isAside && !this.turnsOf(lockKey).admits(call)) call.step();
     }
   }
 
   /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
   isAsking(isWanted: (call: OwnCall) => boolean): boolean {
-    return [...(this.#calls ?? [])].some((call) => !call.frame && isWanted(call));
+    return this.#now().some((call) => !call.frame && isWanted(call));
   }
 
   begin(call: OwnCall): void {
@@ -139,7 +152,8 @@ export class OwnerRecord {
    */
   isOwn(wireId: string, asking: OwnCall): boolean {
     const { lockKey } = asking.wanted;
-    if (this.#ending?.get(wireId) === lockKey || this.#grants?.get(lockKey)?.wireId === wireId) return true;
+    const isIt = (of: OwnGrant | undefined) => of?.lockKey === lockKey && of.wireId === wireId;
+    if (isIt(this.#grants?.get(lockKey)) || this.#ending?.all().some(({ of }) => isIt(of))) return true;
     for (const call of this.#calls ?? []) {
       if (call === asking || call.wanted.lockKey !== lockKey || call.wireId !== wireId) continue;
       // A copy of its try was granted after the try was refused: it has to ask once more.
@@ -151,10 +165,14 @@ export class OwnerRecord {
 
   /** Calls on this lock that stand aside look again. */
   resume(lockKey: string): void {
-    if (!this.#calls) return;
-    for (const call of [...this.#calls]) {
+    for (const call of this.#now()) {
       if (wants(call, lockKey) && call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
     }
+  }
+
+  /** Its calls as they are now; they change while one goes through them. */
+  #now(): readonly OwnCall[] {
+    return this.#calls?.size ? [...this.#calls] : NONE;
   }
 
   /** The turns of the owner's runs on this lock. */

@@ -68,7 +68,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   /** Its place in line. */
   declare place?: Place | undefined;
   declare site?: Site | undefined;
-  // There is none if nobody awaits the outcome.
+  /** Undefined if nobody awaits the outcome. */
   #resolve: ((outcome: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
 
@@ -221,7 +221,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   /** It is granted what it wants. */
   protected grant(value: G): void {
     this.#finish(true);
-    this.#resolve?.(this.outcome(value));
+    this.#settle(this.outcome(value));
   }
 
   /** Somebody else has it; `ttl`: ms until the holder's lease ends, -1 if it has no end. */
@@ -230,7 +230,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     if (this.wait === 0) {
       this.#finish(false);
       this.tellEnd(undefined);
-      return this.#resolve?.(this.outcome(undefined));
+      return this.#settle(this.outcome(undefined));
     }
     this.hasWaited = true;
     this.announce();
@@ -263,7 +263,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     this.#finish(false);
     const error = reason === TIME_IS_UP ? this.unavailable() : reason;
     this.tellEnd(isRefused ? undefined : error);
-    this.#resolve?.(isRefused ? this.outcome(undefined) : failure(error));
+    this.#settle(isRefused ? this.outcome(undefined) : failure(error));
   }
 
   /** The error of a call whose time is up while it knows nothing. */
@@ -324,6 +324,13 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
     this.unsure();
     await quietly(this.env.runner.withTimeout(this.lockName, this.withdraw() ?? Promise.resolve()));
     this.end(error);
+  }
+
+  #settle(outcome: unknown): void {
+    const resolve = this.#resolve;
+    // What it resolves with may be garbage before this call is: a group's hold knows the call.
+    this.#resolve = undefined;
+    resolve?.(outcome);
   }
 
   #finish(taken: boolean): void {
