@@ -13,7 +13,7 @@ import { play } from "./history.js";
 import type { Interpreter } from "./lock.js";
 import { PLANTED } from "./planted.js";
 
-const HISTORIES = Number(process.env.HOLDFAST_HISTORIES ?? 20_000);
+const HISTORIES = Number(process.env.HOLDFAST_HISTORIES ?? 10_000);
 
 /** Milliseconds of a history on a busy machine; only a limit. */
 const SLOW = 50;
