@@ -2,27 +2,24 @@
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { counterState, latchCountDown } from "../scripts/generated.js";
 import { type AnyStep, checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { type Attempt, type Want, waitFor } from "./request.js";
+import { type Attempt, Request } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
 /** The message by which Redisson tells waiters that the count is set. */
 const NEW_COUNT = "1";
 
 /** Wants the opening, which all waiters get. */
-class Opening implements Want<true> {
-  readonly permits = 1;
-  readonly #number: SharedNumber;
-
-  constructor(number: SharedNumber) {
-    this.#number = number;
+class Opening extends Request<true> {
+  protected override get attempt(): AnyStep {
+    return { script: counterState, keys: { number: this.wanted.key }, args: {} };
   }
 
-  step(): AnyStep {
-    return { script: counterState, keys: { number: this.#number.key }, args: {} };
-  }
-
-  read(count: unknown): Attempt<true> {
+  protected override read(count: unknown): Attempt<true> {
     return Number(count) > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true };
+  }
+
+  protected override undo(): undefined {
+    // Tries take nothing.
   }
 }
 
@@ -81,7 +78,7 @@ export class CountDownLatch {
   async await(wait?: number, options?: SignalOptions): Promise<boolean> {
     const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
     const signal = checkSignal(checkOptions(options, ["signal"], "await").signal);
-    return (await waitFor(this.#number, new Opening(this.#number), limit, signal)) ?? false;
+    return (await new Opening(this.#number, { wait: limit, signal }).start()) ?? false;
   }
 
   /**

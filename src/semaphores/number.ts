@@ -8,6 +8,7 @@
  * not at all.
  */
 
+import { checkInteger } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockTimeoutError } from "../base/errors.js";
@@ -17,7 +18,7 @@ import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall, Call, Reader } from "../redis/call.js";
-import { counterState, counterTrySet } from "../scripts/generated.js";
+import { counterState, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import type { Wanted } from "../waiting/wanted.js";
 import type { ServerClock } from "./server-clock.js";
@@ -218,8 +219,8 @@ export class SharedNumber implements Wanted {
     return this.ask(() => ({ script: counterState, keys: { number: this.key }, args: {} }), Number);
   }
 
-  /** Sets the number, unless there is one, and tells waiters. Resolves with whether this call set it. */
-  async trySet(count: number, message: string): Promise<boolean> {
+  /** Sets the number, unless there is one, and tells waiters `message`. Resolves with whether this call set it. */
+  async trySet(count: number, message: string = String(count)): Promise<boolean> {
     this.env.assertOpen(this.lockName);
     const marker = this.marker();
     const set = await this.give((latest) => ({
@@ -228,6 +229,34 @@ export class SharedNumber implements Wanted {
       args: { count, message, markerTtl: MARKER_TTL, latest, publish: this.publish },
     }));
     return set === 1;
+  }
+
+  /** Makes more permits. */
+  async addPermits(permits: number): Promise<void> {
+    const count = checkInteger(permits, "permits", 1);
+    this.env.assertOpen(this.lockName);
+    // Redisson's message for new permits with a lease is how many are new; for all others it is how many are free.
+    await this.add(count, this.kind === "permits" ? String(count) : "");
+  }
+
+  /**
+   * Gives back permits that were taken. The event `released` comes when Redis has answered, however late; `held`:
+   * milliseconds since the grant.
+   */
+  giveBack(count: number, held?: number): Promise<void> {
+    const released = () => this.emit("released", held === undefined ? {} : { held });
+    return this.add(count, "", (work) => void work.then(released, noop));
+  }
+
+  /** Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total. */
+  async add(count: number, message: string, onWork?: OnWork): Promise<void> {
+    const marker = this.marker();
+    const step = (latest: number) => ({
+      script: semaphoreRelease,
+      keys: { permits: this.key, channel: this.channel, marker },
+      args: { count, message, markerTtl: MARKER_TTL, latest, publish: this.publish },
+    });
+    await this.give(step, onWork);
   }
 
   emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {

@@ -13,12 +13,10 @@ import { callTombstone, permitLeases } from "../base/names.js";
 import { noop } from "../base/work.js";
 import { counterInspect, permitsSet, permitsUpdate } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
-import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit } from "./kept-permit.js";
 import type { KeptPermits } from "./kept-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
-import { waitFor } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
 /** Options of {@link PermitExpirableSemaphore.acquire}. */
@@ -68,7 +66,7 @@ export class PermitExpirableSemaphore {
    * @throws as {@link addPermits}
    */
   async trySetPermits(permits: number): Promise<boolean> {
-    return trySetPermits(this.#number, permits);
+    return this.#number.trySet(checkInteger(permits, "permits", 0));
   }
 
   /**
@@ -144,7 +142,6 @@ export class PermitExpirableSemaphore {
       number.assertNotEnded();
       return false;
     }
-    if (this.#kept.wasClosed(number, known)) return true;
     const returning = this.#kept.returning(number, known);
     if (returning) return number.env.runner.withTimeout(this.name, returning);
     const kept = this.#kept.get(number, known);
@@ -154,8 +151,7 @@ export class PermitExpirableSemaphore {
 
   /**
    * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
-   * whether there is such a permit. One that the watchdog kept is lost if no answer comes before its deadline and before
-   * the end of the new lease.
+   * whether there is such a permit. One that the watchdog keeps is kept until the answer is there.
    * @throws UNAVAILABLE without an answer: whether the lease is set is not known then, so call again; UNSUPPORTED,
    * WRONG_DATA, CLIENT_CLOSED
    */
@@ -167,9 +163,13 @@ export class PermitExpirableSemaphore {
     if (known === undefined) return false;
     const { keys, args } = this.#setting(known);
     const step = () => ({ script: permitsUpdate, keys, args: { id: known, lease: ms, ...args() } });
-    const set = number.ask(step, isOne);
     const kept = this.#kept.get(number, known);
-    return kept ? kept.update(ms, set) : set;
+    const set = await number.ask(step, isOne);
+    if (!kept) return set;
+    if (!set) kept.gone();
+    else if (!kept.lost) this.#kept.drop(kept);
+    // One that was lost while there was no answer is on its way back.
+    return set && !kept.lost;
   }
 
   /**
@@ -213,7 +213,7 @@ export class PermitExpirableSemaphore {
    * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async addPermits(permits: number): Promise<void> {
-    await addPermits(this.#number, permits);
+    await this.#number.addPermits(permits);
   }
 
   /**
@@ -228,19 +228,17 @@ export class PermitExpirableSemaphore {
     return { keys, args: () => ({ call, markerTtl: MARKER_TTL, publish: number.publish }) };
   }
 
-  async #take(wait: number, lease: unknown, given: unknown): Promise<string | undefined> {
-    const ms = checkLease(lease);
-    const signal = checkSignal(given);
+  async #take(wait: number, given: unknown, abort: unknown): Promise<string | undefined> {
+    const ms = checkLease(given);
+    const signal = checkSignal(abort);
     const number = this.#number;
-    const { clock, settings } = number.env;
-    const begun = clock.mono();
-    const want = new TakePermit(number, ms ?? settings.watchdogTimeout);
-    const permit = await waitFor(number, want, wait, signal, (granted) => {
+    const accept = (granted: Permit, waited: number) => {
       if (ms === undefined) this.#keep(granted);
-      const event = { waited: clock.mono() - begun, nested: false, permitId: granted.id };
+      const event = { waited, nested: false, permitId: granted.id };
       number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
-    });
-    return permit?.id;
+    };
+    const lease = ms ?? number.env.settings.watchdogTimeout;
+    return (await new TakePermit(number, lease, { wait, signal, accept }).start())?.id;
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
@@ -268,8 +266,7 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     const call = number.env.wireId();
     const giveBack = () => number.callUntilAnswered(() => endStep(number, id, call), noop);
-    const permit = { permits: this.#kept, number, id, leases: permitLeases(number.key), sent, giveBack };
-    this.#kept.keep(new KeptPermit(permit));
+    this.#kept.keep(new KeptPermit(this.#kept, number, id, sent, giveBack));
   }
 
   #ask(): Promise<InspectedNumber> {
