@@ -13,7 +13,7 @@ import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockTimeoutError } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
-import { callTombstone } from "../base/names.js";
+import { callTombstone, latchChannel, semaphoreChannel } from "../base/names.js";
 import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
@@ -49,17 +49,6 @@ export type AnyStep = Pick<AnyScriptCall, "script" | "keys" | "args">;
 /** Called with the work itself, which goes on after its call is given up. */
 export type OnWork = (work: Promise<number>) => void;
 
-export interface NumberParts {
-  readonly env: Env;
-  readonly kind: LockKind;
-  /** As users know it. */
-  readonly lockName: string;
-  readonly key: string;
-  readonly serverClock: ServerClock;
-  /** Gives the channel where changes are announced. */
-  readonly channelOf: (key: string, clustered: boolean) => string;
-}
-
 export class SharedNumber implements Wanted {
   readonly env: Env;
   readonly kind: LockKind;
@@ -69,14 +58,15 @@ export class SharedNumber implements Wanted {
   readonly traits: Traits;
   readonly #serverClock: ServerClock;
 
-  constructor({ env, kind, lockName, key, serverClock, channelOf }: NumberParts) {
+  constructor(env: Env, kind: LockKind, lockName: string, key: string, serverClock: ServerClock) {
     this.env = env;
     this.kind = kind;
     this.lockName = lockName;
     this.key = key;
     this.#serverClock = serverClock;
-    this.channel = channelOf(key, env.runner.isCluster);
-    this.traits = kind === "latch" ? LATCH : COUNTED;
+    const isLatch = kind === "latch";
+    this.channel = isLatch ? latchChannel(key, env.runner.isCluster) : semaphoreChannel(key);
+    this.traits = isLatch ? LATCH : COUNTED;
   }
 
   get siteName(): string {
