@@ -10,7 +10,6 @@ import { makeRenewers } from "./kinds/renewers.js";
 import { LongHolds } from "./lock/long-holds.js";
 import { renewal, renewNow } from "./lock/renewal.js";
 import { outside } from "./owner/context.js";
-import { lookOut } from "./presence/lookout.js";
 import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
@@ -49,13 +48,12 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     legacyServer,
     outside,
   });
-  const sharded = () => runner.publishCommand === "SPUBLISH";
   const groupOf = isCluster(connection) ? slotOf : () => 0;
   const client = describeSelf(options.label);
   const events = new Events(outside);
   const round = renewalInterval(watchdogTimeout);
   const presence = new Presence(
-    { runner, clock, events, client, round, look: () => look(), outside },
+    { runner, events, client, round, look: () => look(), outside },
     options.presence,
   );
   const { stir } = presence;
@@ -65,7 +63,7 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     clock,
     runner,
     masters: new KnownMasters(runner),
-    router: new Router({ connection, alive, clock, sharded, outside }),
+    router: new Router(runner, outside),
     renewers: makeRenewers(runner, watchdogTimeout),
     events,
     stir,
@@ -84,14 +82,9 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
   });
   const permits = new KeptPermits(env, watchdog);
   const look = lookOf(env, permits);
-  const inspector = new Inspector({
-    runner,
-    prefix,
-    assertOpen: () => env.assertOpen(""),
-    lookOut: (clientId) => lookOut(runner, presence.own, clientId),
-  });
-  const who = whoHolds({ inspector, client, clock, within: (work, ms) => runner.withTimeout("", work, ms) });
-  return { env, permits, presence, serverClock: new ServerClock(clock, runner), inspector };
+  const inspector = new Inspector(runner, presence, prefix, () => env.assertOpen(""));
+  const who = whoHolds(inspector, client, runner);
+  return { env, permits, presence, serverClock: new ServerClock(runner), inspector };
 }
 
 function makeReplicas(

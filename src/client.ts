@@ -5,7 +5,7 @@ import { tellCaller } from "./base/caller.js";
 import type { LockEventName, LockListener } from "./base/events.js";
 import type { LockClientStats } from "./base/figures.js";
 import { clientId } from "./base/ids.js";
-import { latchChannel, lockKey, semaphoreChannel } from "./base/names.js";
+import { lockKey } from "./base/names.js";
 import { NOW, type Now } from "./base/now.js";
 import { noop } from "./base/work.js";
 import { closeParts, loseAll } from "./client-closing.js";
@@ -16,7 +16,7 @@ import {
   type LockClientOptions,
 } from "./client-options.js";
 import { type ClientParts, makeParts } from "./client-parts.js";
-import { nowOf, statsOf } from "./client-stats.js";
+import { nowOf, statsOf } from "./client-telling.js";
 import {
   checkKinds,
   type InspectOptions,
@@ -35,7 +35,7 @@ import { connectionTo } from "./redis/connect.js";
 import { checkConnection, type RedisConnection } from "./redis/connection.js";
 import { scrubbed } from "./redis/failures.js";
 import { CountDownLatch } from "./semaphores/count-down-latch.js";
-import { type NumberParts, SharedNumber } from "./semaphores/number.js";
+import { SharedNumber } from "./semaphores/number.js";
 import { PermitExpirableSemaphore } from "./semaphores/permit-expirable-semaphore.js";
 import { Semaphore } from "./semaphores/semaphore.js";
 
@@ -101,17 +101,17 @@ export class LockClient {
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
   getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#number("semaphore", name, semaphoreChannel), this.#parts.permits.live);
+    return new Semaphore(this.#number("semaphore", name), this.#parts.permits.live);
   }
 
   /** Permits with a lease each. @throws as {@link getLock} */
   getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
-    return new PermitExpirableSemaphore(this.#number("permits", name, semaphoreChannel), this.#parts.permits);
+    return new PermitExpirableSemaphore(this.#number("permits", name), this.#parts.permits);
   }
 
   /** A gate that opens for all when it has been counted down to zero. @throws as {@link getLock} */
   getCountDownLatch(name: string): CountDownLatch {
-    return new CountDownLatch(this.#number("latch", name, latchChannel));
+    return new CountDownLatch(this.#number("latch", name));
   }
 
   /**
@@ -224,11 +224,11 @@ export class LockClient {
     return this.#parts.env;
   }
 
-  #number(kind: NumberKind, name: string, channelOf: NumberParts["channelOf"]): SharedNumber {
+  #number(kind: NumberKind, name: string): SharedNumber {
     const { env, serverClock, inspector } = this.#parts;
     const key = this.#key(name);
     inspector.note(key, kind);
-    return new SharedNumber({ env, kind, lockName: name, key, serverClock, channelOf });
+    return new SharedNumber(env, kind, name, key, serverClock);
   }
 
   #key(name: string): string {

@@ -2,12 +2,12 @@
  * Publishes what this client holds and waits for, in one key of its own. It does so as soon as another hold or wait is
  * older than a second, and once in each round while one is. People read that key. No code decides anything by it.
  */
-import type { Clock } from "../base/clock.js";
 import { isLockError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
 import { CLIENT_INDEX, clientKey } from "../base/names.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { clientDescribe, clientEnlist, clientTell } from "../scripts/generated.js";
+import { lookOut, type Presences } from "./lookout.js";
 import { type ClientInfo, type ClientTold, type Told, write } from "./told.js";
 
 /** Milliseconds. Most holds and waits are shorter, and do not make the client write its key. */
@@ -19,7 +19,6 @@ const AGAIN = 1_000;
 
 export interface PresenceOptions {
   readonly runner: CommandRunner;
-  readonly clock: Clock;
   readonly events: Events;
   readonly client: ClientInfo;
   /** Milliseconds from one write of the key to the next. */
@@ -45,7 +44,7 @@ export class Presence {
 
   constructor(options: PresenceOptions, isOn: boolean) {
     this.#options = options;
-    this.#since = options.clock.wall();
+    this.#since = options.runner.clock.wall();
     this.#isOff = !isOn;
   }
 
@@ -53,10 +52,10 @@ export class Presence {
     return this.#options.client;
   }
 
-  /** What this client has to tell now, read from its own memory. */
-  get own(): ClientTold {
-    const { client, clock, look } = this.#options;
-    return { client, at: clock.wall(), ...look() };
+  /** Reads what one client, or each client, tells of itself; what this one would tell comes from its own memory. */
+  lookOut(clientId?: string): Promise<Presences> {
+    const { runner, client, look } = this.#options;
+    return lookOut(runner, { client, at: runner.clock.wall(), ...look() }, clientId);
   }
 
   /** Something is held or awaited from now on. */
@@ -75,9 +74,9 @@ export class Presence {
   #arm(ms: number): void {
     this.#cancel?.();
     this.#isSoon = ms <= LOOK;
-    const { clock, outside } = this.#options;
+    const { runner, outside } = this.#options;
     outside(() => {
-      this.#cancel = clock.after(ms, () => this.#tick());
+      this.#cancel = runner.clock.after(ms, () => this.#tick());
     });
   }
 
@@ -85,7 +84,8 @@ export class Presence {
     this.#cancel = undefined;
     this.#isSoon = false;
     if (this.#isOff) return;
-    const { clock, round, look } = this.#options;
+    const { round, look } = this.#options;
+    const { clock } = this.#options.runner;
     const again = Math.min(round, AGAIN);
     if (this.#work) return this.#arm(again);
     const { holds, waits } = look();

@@ -5,19 +5,17 @@
  * pub/sub each master that has channels needs one, and channels move with their slots. A message is only a hint to try
  * again: a message too many costs one try, and no message is trusted.
  */
-import type { Clock } from "../base/clock.js";
 import { microtask } from "../base/platform.js";
 import { trace } from "../base/trace.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import {
   addressOf,
   type ClusterConnection,
-  type Connection,
   isCluster,
   masterOf,
   type ServerConnection,
   type SubscriberConnection,
 } from "../redis/connection.js";
-import type { KeepAlive } from "../redis/keep-alive.js";
 import { Subscriber } from "./subscriber.js";
 
 const SETTLE_PAUSE = 100;
@@ -32,33 +30,30 @@ export interface Listener {
   closed?(): void;
 }
 
-export interface RouterOptions {
-  /** The client's own. */
-  readonly connection: Connection;
-  readonly alive: KeepAlive;
-  readonly clock: Clock;
-  /** Whether releases are announced by SPUBLISH. */
-  readonly sharded: () => boolean;
-  /** Runs a function outside every scope: a socket passes the context in which it was made to its listeners. */
-  readonly outside: (fn: () => void) => void;
-}
-
 /** A standalone connection, or the only one needed in a cluster with classic pub/sub. */
 const ANY_NODE = "";
 
 export class Router {
-  readonly #options: RouterOptions;
+  readonly runner: CommandRunner;
+  readonly #outside: (fn: () => void) => void;
   readonly #listeners = new Map<string, Set<Listener>>();
   /** By node (`host:port`). */
   readonly #subscribers = new Map<string, Subscriber>();
   #cancelSettle: (() => void) | undefined;
   #closed = false;
 
-  constructor(options: RouterOptions) {
-    this.#options = options;
-    const { connection } = options;
+  /** `outside` runs a function outside every scope: a socket passes the context in which it was made to its listeners. */
+  constructor(runner: CommandRunner, outside: (fn: () => void) => void) {
+    this.runner = runner;
+    this.#outside = outside;
+    const { connection } = runner;
     if (!isCluster(connection)) return;
-    for (const change of ["refresh", "-node", "ready"]) connection.on(change, () => this.#settleSoon());
+    for (const change of ["refresh", "-node", "ready"]) connection.on(change, () => this.settleSoon());
+  }
+
+  /** Releases are announced by SPUBLISH. */
+  get isSharded(): boolean {
+    return this.runner.publishCommand === "SPUBLISH";
   }
 
   /** Listens to a channel until the returned function is called. The first hint comes with the server's confirmation. */
@@ -69,18 +64,14 @@ export class Router {
       this.#welcome(channel, listener);
     } else {
       this.#listeners.set(channel, new Set([listener]));
-      this.#options.outside(() => this.#subscribeAtHome(channel));
+      this.#outside(() => this.#subscribeAtHome(channel));
     }
     return () => this.#unsubscribe(channel, listener);
   }
 
-  #isConfirmed(channel: string): boolean {
-    return [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));
-  }
-
   /** A listener that joins a confirmed channel has missed its earlier messages, so it gets one hint. */
   #welcome(channel: string, listener: Listener): void {
-    if (!this.#isConfirmed(channel)) return;
+    if (![...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel))) return;
     microtask(() => {
       if (this.#listeners.get(channel)?.has(listener)) listener.hint();
     });
@@ -91,7 +82,7 @@ export class Router {
     this.#cancelSettle?.();
     for (const subscriber of this.#subscribers.values()) subscriber.close();
     this.#subscribers.clear();
-    for (const channel of this.#listeners.keys()) this.#tell(channel, (listener) => listener.closed?.());
+    for (const channel of this.#listeners.keys()) this.tell(channel, (listener) => listener.closed?.());
     this.#listeners.clear();
   }
 
@@ -108,38 +99,33 @@ export class Router {
     for (const [node, subscriber] of this.#subscribers) {
       if (node !== home?.node) subscriber.remove(channel);
     }
-    if (!home) return this.#settleSoon();
+    if (!home) return this.settleSoon();
     const subscriber = this.#subscribers.get(home.node) ?? this.#connect(home.node, home.source);
     if (!subscriber.has(channel)) subscriber.add(channel);
   }
 
-  #subscribeAll(): void {
-    for (const channel of this.#listeners.keys()) this.#subscribeAtHome(channel);
-  }
-
   #connect(node: string, source: ServerConnection): Subscriber {
-    const { alive, clock, sharded } = this.#options;
-    const subscriber = new Subscriber(source, sharded(), clock, alive, {
-      hint: (channel) => this.#tell(channel, (listener) => listener.hint()),
-      refused: (channel, error) => this.#tell(channel, (listener) => listener.refused(error)),
-      failed: (channel, error) => this.#tell(channel, (listener) => listener.failed?.(error)),
-      unsettled: () => this.#settleSoon(),
-    });
+    const subscriber = new Subscriber(source, this);
     this.#subscribers.set(node, subscriber);
     return subscriber;
   }
 
-  #tell(channel: string, what: (listener: Listener) => void): void {
+  /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
+  hint(channel: string): void {
+    this.tell(channel, (listener) => listener.hint());
+  }
+
+  tell(channel: string, what: (listener: Listener) => void): void {
     const listeners = this.#listeners.get(channel);
     if (listeners) for (const listener of [...listeners]) what(listener);
   }
 
   /** The node that a channel's messages arrive at; undefined while the cluster is not known. */
   #home(channel: string): { node: string; source: ServerConnection } | undefined {
-    const { connection, sharded } = this.#options;
+    const { connection } = this.runner;
     if (!isCluster(connection)) return { node: ANY_NODE, source: connection as SubscriberConnection };
     const masters = new Map(connection.nodes("master").map((node) => [addressOf(node), node]));
-    const node = sharded() ? masterOf(connection, channel) : this.#anyMaster(masters);
+    const node = this.isSharded ? masterOf(connection, channel) : this.#anyMaster(masters);
     const source = node === undefined ? undefined : masters.get(node);
     return node !== undefined && source ? { node, source } : undefined;
   }
@@ -150,17 +136,23 @@ export class Router {
   }
 
   /** Moves each channel to its node, a little later: changes of the topology come in bursts. */
-  #settleSoon(): void {
+  settleSoon(): void {
     if (this.#closed || this.#cancelSettle) return;
-    const { clock, outside, connection } = this.#options;
-    this.#cancelSettle = clock.after(SETTLE_PAUSE, () => {
+    this.#cancelSettle = this.runner.clock.after(SETTLE_PAUSE, () => {
       this.#cancelSettle = undefined;
-      if (!isCluster(connection)) return this.#retryStray();
-      outside(() => this.#settle(connection));
+      this.#outside(() => this.#settle());
     });
   }
 
-  #settle(cluster: ClusterConnection): void {
+  #settle(): void {
+    const { connection } = this.runner;
+    if (isCluster(connection)) this.#leaveGone(connection);
+    for (const channel of this.#listeners.keys()) this.#subscribeAtHome(channel);
+    // Those that failed for a passing reason.
+    for (const subscriber of this.#subscribers.values()) subscriber.retry();
+  }
+
+  #leaveGone(cluster: ClusterConnection): void {
     const known = new Set(cluster.nodes("master").map(addressOf));
     for (const [node, subscriber] of this.#subscribers) {
       if (known.has(node)) continue;
@@ -168,12 +160,5 @@ export class Router {
       subscriber.close();
       this.#subscribers.delete(node);
     }
-    this.#subscribeAll();
-    this.#retryStray();
-  }
-
-  /** Subscribes again the channels that failed for a passing reason. */
-  #retryStray(): void {
-    for (const subscriber of this.#subscribers.values()) subscriber.retry();
   }
 }

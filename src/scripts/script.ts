@@ -74,6 +74,8 @@ interface Argument {
   readonly type: ArgumentType;
 }
 
+const NONE: readonly string[] = [];
+
 /** What EVAL and EVALSHA take: the text or its hash, the number of keys, the keys, the arguments. */
 export type EvalArguments = [text: string, keys: number, ...rest: string[]];
 
@@ -127,8 +129,8 @@ function argumentOf([name, type]: [string, string]): Argument {
  * keys and arguments in the order of the script's header.
  *
  * Numbers travel as decimal text and Lua hands them on as they came: Lua's own conversion of a number to text turns
- * 2^53−1 into `9.007199254741e+15`. Everything is checked here, before anything is sent, because a script that fails
- * half-way is not rolled back.
+ * 2^53−1 into `9.007199254741e+15`. A number that is wrong is refused here, before anything is sent, because a script
+ * that fails half-way is not rolled back. What is no number, and what is missing, the compiler refuses.
  */
 export function encode<K extends KeyValues, A extends ArgumentValues>(
   text: string,
@@ -137,57 +139,27 @@ export function encode<K extends KeyValues, A extends ArgumentValues>(
   args: NoInfer<A>,
 ): EvalArguments {
   const { layout } = script;
-  const encoded: EvalArguments = [text, layout.keys.length];
-  for (const name of layout.keys) {
-    const key = keys[name];
-    encoded.push(typeof key === "string" ? key : refuseText(script, name, key));
-  }
-  if (layout.restKey !== undefined) encodeRest(encoded, script, layout.restKey, keys);
+  const rest = layout.restKey === undefined ? NONE : (keys[layout.restKey] as readonly string[]);
+  const encoded: EvalArguments = [text, layout.keys.length + rest.length];
+  for (const name of layout.keys) encoded.push(keys[name] as string);
+  for (const key of rest) encoded.push(key);
   for (const argument of layout.args) encoded.push(encodeArgument(script, argument, args[argument.name]));
-  if (layout.group.length > 0) encodeGroup(encoded, script, args);
-  return encoded;
-}
-
-/** Adds the values of the last key, which stands for any number of keys. */
-function encodeRest(encoded: EvalArguments, script: AnyScript, name: string, values: KeyValues): void {
-  const rest = arrayOf(script, name, values[name]);
-  for (const key of rest) encoded.push(typeof key === "string" ? key : refuseText(script, name, key));
-  encoded[1] += rest.length;
-}
-
-function encodeGroup(encoded: EvalArguments, script: AnyScript, values: ArgumentValues): void {
-  const { group } = script.layout;
-  const first = group[0]?.name ?? "";
-  const { length } = arrayOf(script, first, values[first]);
-  for (const { name } of group) {
-    const column = arrayOf(script, name, values[name]);
-    if (column.length === length) continue;
-    throw new RangeError(
-      `${script.name}: '${name}' has ${column.length} values, but '${first}' has ${length}`,
-    );
-  }
-  for (let row = 0; row < length; row++) {
-    for (const argument of group) {
-      const column = values[argument.name] as readonly unknown[];
+  const [first] = layout.group;
+  const rows = first ? (args[first.name] as readonly unknown[]).length : 0;
+  for (let row = 0; row < rows; row++) {
+    for (const argument of layout.group) {
+      const column = args[argument.name] as readonly unknown[];
       encoded.push(encodeArgument(script, argument, column[row]));
     }
   }
+  return encoded;
 }
 
 function encodeArgument(script: AnyScript, { name, type }: Argument, value: unknown): string {
-  if (type === "text") return typeof value === "string" ? value : refuseText(script, name, value);
+  if (type === "text") return value as string;
   const least = type === "ms" ? 1 : 0;
   if (Number.isSafeInteger(value) && (value as number) >= least) return String(value);
   throw new RangeError(
     `${script.name}: '${name}' must be a safe integer of at least ${least}, not ${String(value)}`,
   );
-}
-
-function refuseText(script: AnyScript, name: string, value: unknown): never {
-  throw new TypeError(`${script.name}: '${name}' must be a string, not ${typeof value}`);
-}
-
-function arrayOf(script: AnyScript, name: string, value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  throw new TypeError(`${script.name}: '${name}' must be an array, not ${typeof value}`);
 }

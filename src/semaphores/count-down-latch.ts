@@ -1,28 +1,26 @@
 /** The latch: a gate that opens for all when it has been counted down to zero. */
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import type { AnyScriptCall } from "../redis/call.js";
 import { counterState, latchCountDown } from "../scripts/generated.js";
-import { type AnyStep, checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { type Attempt, type Want, waitFor } from "./request.js";
+import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { type Attempt, Request } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
 /** The message by which Redisson tells waiters that the count is set. */
 const NEW_COUNT = "1";
 
 /** Wants the opening, which all waiters get. */
-class Opening implements Want<true> {
-  readonly permits = 1;
-  readonly #number: SharedNumber;
-
-  constructor(number: SharedNumber) {
-    this.#number = number;
+class Opening extends Request<true> {
+  protected override get attempt(): AnyScriptCall {
+    return this.wanted.call(counterState, { number: this.wanted.key }, {});
   }
 
-  step(): AnyStep {
-    return { script: counterState, keys: { number: this.#number.key }, args: {} };
-  }
-
-  read(count: unknown): Attempt<true> {
+  protected override read(count: unknown): Attempt<true> {
     return Number(count) > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true };
+  }
+
+  protected override undo(): undefined {
+    // Tries take nothing.
   }
 }
 
@@ -65,12 +63,10 @@ export class CountDownLatch {
   async countDown(): Promise<void> {
     const number = this.#number;
     number.env.assertOpen(this.name);
-    const marker = number.marker();
-    await number.give((latest) => ({
-      script: latchCountDown,
-      keys: { count: number.key, channel: number.channel, marker },
-      args: { markerTtl: MARKER_TTL, latest, publish: number.publish },
-    }));
+    const keys = { count: number.key, channel: number.channel, marker: number.marker() };
+    await number.give((latest) =>
+      number.call(latchCountDown, keys, { markerTtl: MARKER_TTL, latest, publish: number.publish }),
+    );
   }
 
   /**
@@ -81,7 +77,7 @@ export class CountDownLatch {
   async await(wait?: number, options?: SignalOptions): Promise<boolean> {
     const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
     const signal = checkSignal(checkOptions(options, ["signal"], "await").signal);
-    return (await waitFor(this.#number, new Opening(this.#number), limit, signal)) ?? false;
+    return (await new Opening(this.#number, { wait: limit, signal }).start()) ?? false;
   }
 
   /**

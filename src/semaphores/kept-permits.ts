@@ -5,7 +5,7 @@ import type { Env } from "../env.js";
 import { permitsRenew } from "../scripts/generated.js";
 import { ScriptRenewer } from "../watchdog/script-renewer.js";
 import { type RenewalRules, type Renewer, Watchdog, type WatchdogOptions } from "../watchdog/watchdog.js";
-import type { KeptPermit, Live, PermitHost } from "./kept-permit.js";
+import type { KeptPermit, Live } from "./kept-permit.js";
 import type { SharedNumber } from "./number.js";
 
 const RENEWAL_RULES: RenewalRules<KeptPermit> = {
@@ -17,16 +17,14 @@ const RENEWAL_RULES: RenewalRules<KeptPermit> = {
 };
 
 /** All permits of one client that it has to give back. */
-export class KeptPermits implements PermitHost {
+export class KeptPermits {
   readonly renewer: Renewer;
   readonly watchdog: Watchdog<KeptPermit>;
   /** The kept permits, and the permits of each `run`. */
   readonly live: LiveSet<Live>;
-  /** The kept permits, by {@link permitKey}; so are the two below. */
+  /** The kept permits, by {@link permitKey}. */
   readonly #kept = new Map<string, KeptPermit>();
-  /** Permits that were lost because the client was closed, and that the close gives back. */
-  readonly #closed = new Set<string>();
-  /** The releases under way, of any call; each resolves with whether the permit was out. */
+  /** The releases under way, by the same; each resolves with whether the permit was out. */
   readonly #returning = new Map<string, Promise<boolean>>();
 
   constructor(env: Env, options: WatchdogOptions) {
@@ -47,7 +45,7 @@ export class KeptPermits implements PermitHost {
   keep(permit: KeptPermit): void {
     this.#kept.set(permitKey(permit.number, permit.id), permit);
     this.live.add(permit);
-    permit.watch();
+    this.watchdog.watch(permit);
   }
 
   /** The permit of this id, if this client looks after it. */
@@ -59,13 +57,9 @@ export class KeptPermits implements PermitHost {
     const where = permitKey(permit.number, permit.id);
     permit.end();
     this.#kept.delete(where);
-    if (reason === "closed") this.#closed.add(where);
+    // The close gives it back.
+    if (reason === "closed") this.#returning.set(where, Promise.resolve(true));
     this.live.remove(permit);
-  }
-
-  /** True if the close of the client gives this permit back. */
-  wasClosed(number: SharedNumber, id: string): boolean {
-    return this.#closed.has(permitKey(number, id));
   }
 
   /** The release of this permit that is under way, if there is one. */

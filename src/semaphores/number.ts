@@ -8,17 +8,18 @@
  * not at all.
  */
 
+import { checkInteger } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockTimeoutError } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
-import { callTombstone } from "../base/names.js";
+import { callTombstone, latchChannel, semaphoreChannel } from "../base/names.js";
 import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
-import type { AnyScriptCall, Call, Reader } from "../redis/call.js";
-import { counterState, counterTrySet } from "../scripts/generated.js";
-import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { AnyScriptCall, Reader } from "../redis/call.js";
+import { counterState, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
+import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Wanted } from "../waiting/wanted.js";
 import type { ServerClock } from "./server-clock.js";
 
@@ -36,29 +37,6 @@ const COUNTED: Traits = {};
 /** Its opening takes nothing from those who wait for it. */
 const LATCH: Traits = { shared: true };
 
-/** A script with its keys and arguments. */
-export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
-  Call<K, A>,
-  "script" | "keys" | "args"
->;
-
-/** The script of a try, with its keys and arguments. */
-export type AnyStep = Pick<AnyScriptCall, "script" | "keys" | "args">;
-
-/** Called with the work itself, which goes on after its call is given up. */
-export type OnWork = (work: Promise<number>) => void;
-
-export interface NumberParts {
-  readonly env: Env;
-  readonly kind: LockKind;
-  /** As users know it. */
-  readonly lockName: string;
-  readonly key: string;
-  readonly serverClock: ServerClock;
-  /** Gives the channel where changes are announced. */
-  readonly channelOf: (key: string, clustered: boolean) => string;
-}
-
 export class SharedNumber implements Wanted {
   readonly env: Env;
   readonly kind: LockKind;
@@ -68,14 +46,15 @@ export class SharedNumber implements Wanted {
   readonly traits: Traits;
   readonly #serverClock: ServerClock;
 
-  constructor({ env, kind, lockName, key, serverClock, channelOf }: NumberParts) {
+  constructor(env: Env, kind: LockKind, lockName: string, key: string, serverClock: ServerClock) {
     this.env = env;
     this.kind = kind;
     this.lockName = lockName;
     this.key = key;
     this.#serverClock = serverClock;
-    this.channel = channelOf(key, env.runner.isCluster);
-    this.traits = kind === "latch" ? LATCH : COUNTED;
+    const isLatch = kind === "latch";
+    this.channel = isLatch ? latchChannel(key, env.runner.isCluster) : semaphoreChannel(key);
+    this.traits = isLatch ? LATCH : COUNTED;
   }
 
   get siteName(): string {
@@ -100,23 +79,26 @@ export class SharedNumber implements Wanted {
     return callTombstone(this.key, this.env.wireId());
   }
 
-  /** Runs a step until Redis has answered; `onSilence` is called each time that Redis gave no answer. */
-  callUntilAnswered<K extends KeyValues, A extends ArgumentValues>(
-    make: () => Step<K, A>,
-    onSilence: () => void,
-  ): Promise<number> {
-    return this.env.runner.callUntilAnswered(() => this.#call(make()), Number, onSilence);
+  /** What is sent: a script with its keys and arguments. */
+  call<K extends KeyValues, A extends ArgumentValues>(
+    script: Script<K, A>,
+    keys: NoInfer<K>,
+    args: NoInfer<A>,
+  ): AnyScriptCall {
+    return { lockName: this.lockName, script, keys, args };
+  }
+
+  /** Sends a call until Redis has answered; it is made anew each time. */
+  callUntilAnswered(make: () => AnyScriptCall): Promise<number> {
+    return this.env.runner.callUntilAnswered(make, Number, noop);
   }
 
   /** Gives back what the call of this id took or may yet take, until Redis has answered. */
-  undo<K extends KeyValues, A extends ArgumentValues>(
-    id: string,
-    stepOf: (id: string) => Step<K, A>,
-  ): Promise<unknown> {
+  undo(id: string, undoing: (id: string) => AnyScriptCall): Promise<unknown> {
     const { env, key, kind } = this;
     const undo = ([first = ""]: readonly string[]) => {
-      const step = stepOf(first);
-      return this.callUntilAnswered(() => step, noop);
+      const call = undoing(first);
+      return this.callUntilAnswered(() => call);
     };
     return env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
@@ -128,60 +110,52 @@ export class SharedNumber implements Wanted {
 
   /**
    * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
-   * then. The step is made for each try, with the time of the server's clock until which it may be run. Allowed while
-   * the client closes, since permits have to be given back.
+   * then. The call is made for each try, with the time of the server's clock until which it may be run. `done`: called when
+   * Redis has answered, however late. Allowed while the client closes, since permits have to be given back.
    * @throws as {@link goOn}
    */
-  give<K extends KeyValues, A extends ArgumentValues>(
-    make: (latest: number) => Step<K, A>,
-    onWork?: OnWork,
-  ): Promise<number> {
+  give(make: (latest: number) => AnyScriptCall, done: () => void = noop): Promise<number> {
     const { runner, clock } = this.env;
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
-    const begin = async (onSilence: () => void) => {
+    return this.goOn(async () => {
       for (;;) {
         const word = await runner.callUntilAnswered(
-          () => this.#call(make(this.#serverClock.in(this.key, left()))),
+          () => make(this.#serverClock.in(this.key, left())),
           this.#readWord,
-          onSilence,
+          noop,
           undefined,
           left(),
         );
-        if (word !== TOO_LATE) return word;
+        if (word !== TOO_LATE) {
+          done();
+          return word;
+        }
         // Otherwise the client did not know the server's clock. This answer told it, so the next try can be run.
         if (left() < 0) throw runner.unavailable(this.lockName);
       }
-    };
-    return this.goOn(begin, onWork);
+    });
   }
 
   /**
-   * Runs work that goes on in the background if Redis gives no answer in time.
+   * Runs work that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails then.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
-  async goOn(begin: (onSilence: () => void) => Promise<number>, onWork?: OnWork): Promise<number> {
+  async goOn<T>(begin: () => Promise<T>): Promise<T> {
     const { env, lockName } = this;
     const { runner } = env;
     this.assertNotEnded();
-    const answered = new Promise<number>((resolve, reject) => {
-      let silent = false;
-      const onSilence = () => {
-        silent = true;
-        reject(runner.unavailable(lockName));
-      };
-      const cancel = runner.prepared ? noop : env.clock.after(runner.commandTimeout, onSilence);
-      const work = runner.prepared
-        ? begin(onSilence)
-        : runner.prepare(lockName, LONGEST_WORK).then(() => begin(onSilence));
-      env.settle(work);
-      onWork?.(work);
-      work.finally(cancel).then(resolve, (error: unknown) => {
-        if (silent) this.emit("error", { cause: error });
-        else reject(error);
-      });
+    const work = runner.prepared ? begin() : runner.prepare(lockName, LONGEST_WORK).then(begin);
+    let isOpen = true;
+    const over = () => {
+      isOpen = false;
+    };
+    work.then(over, over);
+    env.settle(work);
+    return runner.withTimeout(lockName, work).catch((error: unknown) => {
+      if (isOpen) work.catch((cause: unknown) => this.emit("error", { cause }));
+      return tellCaller(error);
     });
-    return answered.catch(tellCaller);
   }
 
   /** Reads `{word, time}`. */
@@ -191,10 +165,6 @@ export class SharedNumber implements Wanted {
     return word;
   };
 
-  #call<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Call<K, A> {
-    return { lockName: this.lockName, ...step };
-  }
-
   /** The error of a run whose wait is over; `had`: what the semaphore had. */
   tooFew(had: string, waited: number): LockTimeoutError {
     const what = `semaphore "${this.lockName}" had ${had}`;
@@ -202,32 +172,53 @@ export class SharedNumber implements Wanted {
     return new LockTimeoutError(this.lockName, waited, { what, cure });
   }
 
-  /** Sends a step that reads, or that is as good as once when it is sent again. */
-  async ask<K extends KeyValues, A extends ArgumentValues, T>(
-    make: () => Step<K, A>,
-    read: Reader<T>,
-  ): Promise<T> {
+  /** Sends a call that reads, or that is as good as once when it is sent again. */
+  async ask<T>(make: () => AnyScriptCall, read: Reader<T>): Promise<T> {
     const { env, lockName } = this;
     env.assertOpen(lockName);
     if (!env.runner.prepared) await env.runner.prepare(lockName, env.runner.commandTimeout).catch(tellCaller);
-    return env.runner.call(this.#call(make()), read).catch(tellCaller);
+    return env.runner.call(make(), read).catch(tellCaller);
   }
 
   /** The number as it is; 0 if there is none. */
   read(): Promise<number> {
-    return this.ask(() => ({ script: counterState, keys: { number: this.key }, args: {} }), Number);
+    return this.ask(() => this.call(counterState, { number: this.key }, {}), Number);
   }
 
-  /** Sets the number, unless there is one, and tells waiters. Resolves with whether this call set it. */
-  async trySet(count: number, message: string): Promise<boolean> {
+  /** Sets the number, unless there is one, and tells waiters `message`. Resolves with whether this call set it. */
+  async trySet(count: number, message: string = String(count)): Promise<boolean> {
     this.env.assertOpen(this.lockName);
-    const marker = this.marker();
-    const set = await this.give((latest) => ({
-      script: counterTrySet,
-      keys: { number: this.key, channel: this.channel, marker },
-      args: { count, message, markerTtl: MARKER_TTL, latest, publish: this.publish },
-    }));
-    return set === 1;
+    const keys = { number: this.key, channel: this.channel, marker: this.marker() };
+    const args = { count, message, markerTtl: MARKER_TTL };
+    const make = (latest: number) =>
+      this.call(counterTrySet, keys, { ...args, latest, publish: this.publish });
+    return (await this.give(make)) === 1;
+  }
+
+  /** Makes more permits. */
+  async addPermits(permits: number): Promise<void> {
+    const count = checkInteger(permits, "permits", 1);
+    this.env.assertOpen(this.lockName);
+    // Redisson's message for new permits with a lease is how many are new; for all others it is how many are free.
+    await this.add(count, this.kind === "permits" ? String(count) : "");
+  }
+
+  /**
+   * Gives back permits that were taken. The event `released` comes when Redis has answered, however late; `held`:
+   * milliseconds since the grant.
+   */
+  giveBack(count: number, held?: number): Promise<void> {
+    const released = () => this.emit("released", held === undefined ? {} : { held });
+    return this.add(count, "", released);
+  }
+
+  /** Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total. */
+  async add(count: number, message: string, done?: () => void): Promise<void> {
+    const keys = { permits: this.key, channel: this.channel, marker: this.marker() };
+    const args = { count, message, markerTtl: MARKER_TTL };
+    const make = (latest: number) =>
+      this.call(semaphoreRelease, keys, { ...args, latest, publish: this.publish });
+    await this.give(make, done);
   }
 
   emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {

@@ -10,15 +10,12 @@ import {
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone, permitLeases } from "../base/names.js";
-import { noop } from "../base/work.js";
 import { counterInspect, permitsSet, permitsUpdate } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
-import { addPermits, trySetPermits } from "./giving.js";
 import { KeptPermit } from "./kept-permit.js";
 import type { KeptPermits } from "./kept-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
-import { waitFor } from "./request.js";
+import { checkId, endPermit, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import type { SignalOptions } from "./semaphore.js";
 
 /** Options of {@link PermitExpirableSemaphore.acquire}. */
@@ -35,6 +32,12 @@ export interface PermitRunOptions extends PermitOptions {
 
 function isOne(reply: unknown): boolean {
   return Number(reply) === 1;
+}
+
+interface Taken {
+  readonly id: string;
+  /** Of a permit without a lease. */
+  readonly kept: KeptPermit | undefined;
 }
 
 const UNSET: InspectedNumber = { permits: 0, out: 0, hasLeases: false };
@@ -68,7 +71,7 @@ export class PermitExpirableSemaphore {
    * @throws as {@link addPermits}
    */
   async trySetPermits(permits: number): Promise<boolean> {
-    return trySetPermits(this.#number, permits);
+    return this.#number.trySet(checkInteger(permits, "permits", 0));
   }
 
   /**
@@ -78,7 +81,7 @@ export class PermitExpirableSemaphore {
    */
   async acquire(options?: PermitOptions): Promise<string> {
     const { lease, signal } = checkOptions(options, ["lease", "signal"], "acquire");
-    return (await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as string;
+    return ((await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as Taken).id;
   }
 
   /**
@@ -88,7 +91,7 @@ export class PermitExpirableSemaphore {
    */
   async tryAcquire(wait?: number, lease?: number, options?: SignalOptions): Promise<string | null> {
     const { signal } = checkOptions(options, ["signal"], "tryAcquire");
-    return (await this.#take(checkWait(wait) ?? 0, lease, signal)) ?? null;
+    return (await this.#take(checkWait(wait) ?? 0, lease, signal))?.id ?? null;
   }
 
   /**
@@ -102,9 +105,9 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     const { clock } = number.env;
     const begun = clock.mono();
-    const id = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
-    if (id === undefined) throw number.tooFew("no free permit", clock.mono() - begun);
-    const kept = this.#kept.get(number, id);
+    const taken = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
+    if (!taken) throw number.tooFew("no free permit", clock.mono() - begun);
+    const { id, kept } = taken;
     let result: T;
     let wasOut = true;
     try {
@@ -144,7 +147,6 @@ export class PermitExpirableSemaphore {
       number.assertNotEnded();
       return false;
     }
-    if (this.#kept.wasClosed(number, known)) return true;
     const returning = this.#kept.returning(number, known);
     if (returning) return number.env.runner.withTimeout(this.name, returning);
     const kept = this.#kept.get(number, known);
@@ -154,8 +156,7 @@ export class PermitExpirableSemaphore {
 
   /**
    * Sets the lease of a permit to `lease` milliseconds from now. From then on the watchdog leaves it alone. Resolves with
-   * whether there is such a permit. One that the watchdog kept is lost if no answer comes before its deadline and before
-   * the end of the new lease.
+   * whether there is such a permit. One that the watchdog keeps is kept until the answer is there.
    * @throws UNAVAILABLE without an answer: whether the lease is set is not known then, so call again; UNSUPPORTED,
    * WRONG_DATA, CLIENT_CLOSED
    */
@@ -166,10 +167,14 @@ export class PermitExpirableSemaphore {
     number.env.assertOpen(this.name);
     if (known === undefined) return false;
     const { keys, args } = this.#setting(known);
-    const step = () => ({ script: permitsUpdate, keys, args: { id: known, lease: ms, ...args() } });
-    const set = number.ask(step, isOne);
+    const update = () => number.call(permitsUpdate, keys, { id: known, lease: ms, ...args() });
     const kept = this.#kept.get(number, known);
-    return kept ? kept.update(ms, set) : set;
+    const set = await number.ask(update, isOne);
+    if (!kept) return set;
+    if (!set) kept.gone();
+    else if (!kept.lost) this.#kept.drop(kept);
+    // One that was lost while there was no answer is on its way back.
+    return set && !kept.lost;
   }
 
   /**
@@ -204,7 +209,7 @@ export class PermitExpirableSemaphore {
   async setPermits(permits: number): Promise<void> {
     const count = checkInteger(permits, "permits", 0);
     const { keys, args } = this.#setting("limit");
-    await this.#number.ask(() => ({ script: permitsSet, keys, args: { count, ...args() } }), isOne);
+    await this.#number.ask(() => this.#number.call(permitsSet, keys, { count, ...args() }), isOne);
   }
 
   /**
@@ -213,7 +218,7 @@ export class PermitExpirableSemaphore {
    * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async addPermits(permits: number): Promise<void> {
-    await addPermits(this.#number, permits);
+    await this.#number.addPermits(permits);
   }
 
   /**
@@ -228,54 +233,56 @@ export class PermitExpirableSemaphore {
     return { keys, args: () => ({ call, markerTtl: MARKER_TTL, publish: number.publish }) };
   }
 
-  async #take(wait: number, lease: unknown, given: unknown): Promise<string | undefined> {
-    const ms = checkLease(lease);
-    const signal = checkSignal(given);
+  async #take(wait: number, given: unknown, abort: unknown): Promise<Taken | undefined> {
+    const ms = checkLease(given);
+    const signal = checkSignal(abort);
     const number = this.#number;
-    const { clock, settings } = number.env;
-    const begun = clock.mono();
-    const want = new TakePermit(number, ms ?? settings.watchdogTimeout);
-    const permit = await waitFor(number, want, wait, signal, (granted) => {
-      if (ms === undefined) this.#keep(granted);
-      const event = { waited: clock.mono() - begun, nested: false, permitId: granted.id };
+    let kept: KeptPermit | undefined;
+    const accept = (granted: Permit, waited: number) => {
+      if (ms === undefined) kept = this.#keep(granted);
+      const event = { waited, nested: false, permitId: granted.id };
       number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
-    });
-    return permit?.id;
+    };
+    const lease = ms ?? number.env.settings.watchdogTimeout;
+    const permit = await new TakePermit(number, lease, { wait, signal, accept }).start();
+    return permit && { id: permit.id, kept };
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
-  async #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
+  #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
     const number = this.#number;
     const call = number.env.wireId();
     const begun = instant(number.env.clock);
-    let out = false;
     const answered = (word: number) => {
       // So late, an earlier run of this command may have given it back, and its tombstone may have lapsed since.
-      out = word === 1 || elapsedSince(number.env.clock, begun) > MARKER_TTL;
+      const out = word === 1 || elapsedSince(number.env.clock, begun) > MARKER_TTL;
       const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
       if (out) number.emit("released", about);
       else if (kept) number.emit("lost", { ...about, reason: "expired" });
       return out;
     };
-    await number.goOn(
-      (onSilence) => number.callUntilAnswered(() => endStep(number, id, call), onSilence),
-      (work) => this.#kept.returns(number, id, work.then(answered)),
-    );
-    return out;
+    return number.goOn(() => {
+      const work = number.callUntilAnswered(() => endPermit(number, id, call)).then(answered);
+      this.#kept.returns(number, id, work);
+      return work;
+    });
   }
 
-  #keep({ id, sent }: Permit): void {
+  #keep({ id, sent }: Permit): KeptPermit {
     const number = this.#number;
     const call = number.env.wireId();
-    const giveBack = () => number.callUntilAnswered(() => endStep(number, id, call), noop);
-    const permit = { permits: this.#kept, number, id, leases: permitLeases(number.key), sent, giveBack };
-    this.#kept.keep(new KeptPermit(permit));
+    const giveBack = () => number.callUntilAnswered(() => endPermit(number, id, call));
+    const kept = new KeptPermit(this.#kept, number, id, sent, giveBack);
+    this.#kept.keep(kept);
+    return kept;
   }
 
   #ask(): Promise<InspectedNumber> {
     const number = this.#number;
     const keys = { number: number.key, leases: permitLeases(number.key) };
-    const step = () => ({ script: counterInspect, keys, args: {} });
-    return number.ask(step, (reply) => readNumber(reply) ?? UNSET);
+    return number.ask(
+      () => number.call(counterInspect, keys, {}),
+      (reply) => readNumber(reply) ?? UNSET,
+    );
   }
 }

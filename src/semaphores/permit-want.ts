@@ -1,80 +1,63 @@
 /** One permit with a lease: how it is taken and ended on the wire. */
-import { elapsedSince, type Instant, instant } from "../base/clock.js";
+import { elapsedSince, type Instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
 import { permitId } from "../base/ids.js";
 import { untilDeadline } from "../base/lease.js";
 import { permitLeases, tombstone } from "../base/names.js";
+import type { AnyScriptCall } from "../redis/call.js";
 import { permitsAcquire, permitsRelease } from "../scripts/generated.js";
-import { type AnyStep, MARKER_TTL, type SharedNumber, type Step } from "./number.js";
-import type { Attempt, Want } from "./request.js";
+import { MARKER_TTL, type SharedNumber } from "./number.js";
+import { type Attempt, Request, type RequestOptions } from "./request.js";
 
 export interface Permit {
   readonly id: string;
   readonly sent: Instant;
 }
 
-/** The keys that all steps have. */
-export type PermitKeys = Readonly<Record<"permits" | "leases" | "channel", string>>;
-
-/** A step that ends one permit. */
-export type End = Step<
-  PermitKeys & { readonly tombstone: string },
-  { readonly id: string; readonly call: string; readonly tombstoneTtl: number; readonly publish: string }
->;
-
-export function keysOf({ key, channel }: SharedNumber): PermitKeys {
+/** The keys that all calls have. */
+export function keysOf({ key, channel }: SharedNumber): Record<"permits" | "leases" | "channel", string> {
   return { permits: key, leases: permitLeases(key), channel };
 }
 
 /** Takes one permit under an id that was not used before. */
-export class TakePermit implements Want<Permit> {
-  readonly permits = 1;
-  readonly id: string = permitId();
-  #sent: Instant | undefined;
-  readonly #number: SharedNumber;
+export class TakePermit extends Request<Permit> {
+  readonly #id: string = permitId();
   readonly #lease: number;
 
-  constructor(number: SharedNumber, lease: number) {
-    this.#number = number;
+  constructor(number: SharedNumber, lease: number, options: RequestOptions<Permit>) {
+    super(number, options);
     this.#lease = lease;
   }
 
-  begin(): void {
-    this.#sent = instant(this.#number.env.clock);
+  protected override get attempt(): AnyScriptCall {
+    const { wanted: number } = this;
+    const id = this.#id;
+    const keys = { tombstone: tombstone(number.key, id), ...keysOf(number) };
+    return number.call(permitsAcquire, keys, { id, lease: this.#lease, publish: number.publish });
   }
 
-  step(): AnyStep {
-    const { key, publish } = this.#number;
-    const { id } = this;
-    const keys = { tombstone: tombstone(key, id), ...keysOf(this.#number) };
-    return { script: permitsAcquire, keys, args: { id, lease: this.#lease, publish } };
-  }
-
-  read(reply: unknown): Attempt<Permit> {
-    const { clock, settings } = this.#number.env;
+  protected override read(reply: unknown): Attempt<Permit> {
+    const { clock, settings } = this.env;
     const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
     if (word !== 1) return { granted: false, ttl: next, isUnset: word === 0 && free === 0 };
-    const sent = this.#sent as Instant;
+    const { sentAt: sent } = this;
     if (untilDeadline(this.#lease, settings.drift, elapsedSince(clock, sent)) === 0) {
-      throw new LockLostError(this.#number.lockName, "expired", clock.wall());
+      throw new LockLostError(this.lockName, "expired", clock.wall());
     }
-    return { granted: true, value: { id: this.id, sent }, remaining: free };
+    return { granted: true, value: { id: this.#id, sent }, remaining: free };
   }
 
-  undo(): Promise<unknown> {
-    const number = this.#number;
-    return number.undo(this.id, (id) => endStep(number, id, number.env.wireId()));
+  protected override undo(): Promise<unknown> {
+    const number = this.wanted;
+    return number.undo(this.#id, (id) => endPermit(number, id, number.env.wireId()));
   }
 }
 
-/** The step that gives a permit back, or gives it up; `call` names the call that does so. */
-export function endStep(number: SharedNumber, id: string, call: string): End {
-  const { key, publish } = number;
-  return {
-    script: permitsRelease,
-    keys: { tombstone: tombstone(key, id), ...keysOf(number) },
-    args: { id, call, tombstoneTtl: MARKER_TTL, publish },
-  };
+/** Gives a permit back, or gives it up; `call` names the call that does so. */
+export function endPermit(number: SharedNumber, id: string, call: string): AnyScriptCall {
+  const keys = { tombstone: tombstone(number.key, id), ...keysOf(number) };
+  const args = { id, call, tombstoneTtl: MARKER_TTL, publish: number.publish };
+  return number.call(permitsRelease, keys, args);
 }
 
 /** A permit's id in lower case; undefined for a text that is no id. */

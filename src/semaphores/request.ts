@@ -1,11 +1,10 @@
 /** One call that waits for a number in Redis: free permits, or the opening of a latch. */
 import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
-import { ClientClosedError } from "../base/errors.js";
-import { noop, quietly } from "../base/work.js";
+import { quietly } from "../base/work.js";
 import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
 import { type Limits, Waiter } from "../waiting/waiter.js";
-import type { AnyStep, SharedNumber } from "./number.js";
+import type { SharedNumber } from "./number.js";
 
 /**
  * The answer to a try. Granted: `remaining` of the number is free for other calls. Refused: `ttl` is in how many
@@ -15,67 +14,39 @@ export type Attempt<G> =
   | { readonly granted: true; readonly value: G; readonly remaining?: number }
   | { readonly granted: false; readonly ttl: number; readonly isUnset?: boolean };
 
-/** What a call wants. */
-export interface Want<G> {
-  readonly permits: number;
-  /** No event tells that the call was not granted. */
-  readonly isUntold?: boolean;
-  /** A try begins. */
-  begin?(): void;
-  step(): AnyStep;
-  /** @throws LOCK_LOST if a grant came too late */
-  read(reply: unknown): Attempt<G>;
-  /** Gives back what a try was granted, or may still be granted; absent if tries take nothing. */
-  undo?(): Promise<unknown>;
+export interface RequestOptions<G> extends Omit<Limits, "begun"> {
+  /** Gets the grant before the caller, after the call has `waited` so many milliseconds. */
+  readonly accept?: (granted: G, waited: number) => void;
 }
 
-/**
- * Waits until the want is granted; undefined when `wait` milliseconds are over first. `accept` gets the grant at once.
- * @throws CLIENT_CLOSED also if the client was closed while the grant was on its way to the caller: the grant is undone
- */
-export async function waitFor<G>(
-  number: SharedNumber,
-  want: Want<G>,
-  wait: number,
-  signal: AbortSignal | undefined,
-  accept: (granted: G) => void = noop,
-): Promise<G | undefined> {
-  const { env, lockName, kind } = number;
-  env.assertOpen(lockName);
-  if (signal?.aborted) throw signal.reason;
-  const acquire = async () => {
-    const begun = env.clock.mono();
-    const granted = await new Request(number, want, { wait, signal, begun }).start();
-    if (granted === undefined) return undefined;
-    if (env.closed) {
-      if (want.undo) env.settle(want.undo());
-      const error = new ClientClosedError(lockName);
-      const waited = env.clock.mono() - begun;
-      if (!want.isUntold) env.events.tellEnd(number.about, { wait, signal }, waited, error);
-      throw error;
-    }
-    accept(granted);
-    return granted;
-  };
-  const call = isHeard(callChannel)
-    ? traceCall({ clientId: env.clientId, lockName, kind }, { wait, signal }, acquire)
-    : acquire();
-  return call.catch(tellCaller);
-}
-
-class Request<G> extends Waiter<SharedNumber, G> {
-  readonly #want: Want<G>;
+export abstract class Request<G> extends Waiter<SharedNumber, G> {
+  readonly #accept: RequestOptions<G>["accept"];
   #isUnsure = false;
   #isUnset = false;
   #epoch = 0;
 
-  constructor(number: SharedNumber, want: Want<G>, limits: Limits) {
-    super(number, limits);
-    this.#want = want;
+  constructor(number: SharedNumber, { wait, signal, accept }: RequestOptions<G>) {
+    super(number, { wait, signal, begun: number.env.clock.mono() });
+    this.#accept = accept;
   }
 
-  override get permits(): number {
-    return this.#want.permits;
+  /** What a try sends. */
+  protected abstract get attempt(): AnyScriptCall;
+
+  /** @throws LOCK_LOST if a grant came too late */
+  protected abstract read(reply: unknown): Attempt<G>;
+
+  /** Gives back what a try was granted, or may still be granted; undefined if tries take nothing. */
+  protected abstract undo(): Promise<unknown> | undefined;
+
+  override async start(): Promise<G | undefined> {
+    const { env, lockName, signal } = this;
+    env.assertOpen(lockName);
+    if (signal?.aborted) throw signal.reason;
+    const start = () => super.start();
+    const context = { clientId: env.clientId, lockName, kind: this.wanted.kind };
+    const call = isHeard(callChannel) ? traceCall(context, this, start) : start();
+    return call.catch(tellCaller);
   }
 
   override step(): void {
@@ -86,20 +57,19 @@ class Request<G> extends Waiter<SharedNumber, G> {
     if (!this.mayTry()) return;
     this.tries();
     this.#epoch = this.env.runner.connectionEpoch;
-    this.#want.begin?.();
     this.sendTry();
   }
 
   protected override isGrant(reply: unknown): boolean {
-    return this.#want.read(reply).granted;
+    return this.read(reply).granted;
   }
 
   protected override request(): AnyScriptCall | PlainCommand {
-    return this.try({ lockName: this.lockName, ...this.#want.step() });
+    return this.try(this.attempt);
   }
 
   protected override answered(reply: unknown): void {
-    const attempt = this.#want.read(reply);
+    const attempt = this.read(reply);
     const { site } = this;
     // A command that was under way when the connection was lost may arrive once more.
     this.#isUnsure ||= this.env.runner.connectionEpoch !== this.#epoch;
@@ -108,6 +78,7 @@ class Request<G> extends Waiter<SharedNumber, G> {
       this.#isUnset = attempt.isUnset === true;
       return this.refuse(attempt.ttl);
     }
+    this.#accept?.(attempt.value, this.#waited);
     this.grant(attempt.value);
     if (attempt.remaining) site?.hintFor(attempt.remaining);
   }
@@ -135,9 +106,7 @@ class Request<G> extends Waiter<SharedNumber, G> {
   }
 
   protected override tellEnd(error: unknown): void {
-    if (this.#want.isUntold) return;
-    const { env } = this;
-    env.events.tellEnd(this.wanted.about, this, env.clock.mono() - this.begun, error);
+    this.env.events.tellEnd(this.wanted.about, this, this.#waited, error);
   }
 
   protected override unsure(): void {
@@ -145,11 +114,14 @@ class Request<G> extends Waiter<SharedNumber, G> {
   }
 
   protected override withdraw(): Promise<void> | undefined {
-    const want = this.#want;
-    if (!this.#isUnsure || !want.undo) return undefined;
+    const undone = this.#isUnsure ? this.undo() : undefined;
+    if (!undone) return undefined;
     this.#isUnsure = false;
-    const undone = quietly(want.undo());
     this.env.settle(undone);
-    return undone;
+    return quietly(undone);
+  }
+
+  get #waited(): number {
+    return this.env.clock.mono() - this.begun;
   }
 }

@@ -1,7 +1,6 @@
 /** Permits that are held while a function runs. */
 import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LiveSet } from "../base/live-set.js";
-import { add, giveBack } from "./giving.js";
 import type { Live } from "./kept-permit.js";
 import type { SharedNumber } from "./number.js";
 
@@ -29,11 +28,11 @@ export class RunningPermits implements Live {
   lose(reason: LossReason): void {
     this.lost = new LockLostError(this.number.lockName, reason, this.number.env.clock.wall());
     this.number.emit("lost", { reason, held: this.held });
-    void this.#ended(add(this.number, this.#count, ""));
+    void this.#ended(this.number.add(this.#count, ""));
   }
 
   async end(): Promise<void> {
-    if (!this.lost) await this.#ended(giveBack(this.number, this.#count, this.held));
+    if (!this.lost) await this.#ended(this.number.giveBack(this.#count, this.held));
   }
 
   async #ended(given: Promise<void>): Promise<void> {

@@ -2,11 +2,11 @@
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError } from "../base/errors.js";
 import type { LiveSet } from "../base/live-set.js";
+import type { AnyScriptCall } from "../redis/call.js";
 import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
-import { addPermits, giveBack, trySetPermits } from "./giving.js";
 import type { Live } from "./kept-permit.js";
-import { type AnyStep, checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { type Attempt, type Want, waitFor } from "./request.js";
+import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { type Attempt, Request, type RequestOptions } from "./request.js";
 import { RunningPermits } from "./running-permits.js";
 
 /** Options of calls that wait. */
@@ -24,40 +24,37 @@ export interface SemaphoreRunOptions extends SignalOptions {
 }
 
 /** Takes so many permits, or with 0 all that are free. Its tries count as one call, because they have one marker. */
-class Take implements Want<number> {
-  readonly permits: number;
-  readonly isUntold: boolean;
+class Take extends Request<number> {
   readonly #count: number;
-  readonly #number: SharedNumber;
   readonly #marker: string;
 
-  constructor(number: SharedNumber, count: number) {
-    this.#number = number;
+  constructor(number: SharedNumber, count: number, options: RequestOptions<number>) {
+    super(number, options);
     this.#count = count;
     this.#marker = number.marker();
-    this.permits = Math.max(1, count);
-    this.isUntold = count === 0;
   }
 
-  step(): AnyStep {
-    const keys = { permits: this.#number.key, marker: this.#marker };
-    return { script: semaphoreAcquire, keys, args: { count: this.#count, markerTtl: MARKER_TTL } };
+  override get permits(): number {
+    return Math.max(1, this.#count);
   }
 
-  read(reply: unknown): Attempt<number> {
+  protected override get attempt(): AnyScriptCall {
+    const keys = { permits: this.wanted.key, marker: this.#marker };
+    return this.wanted.call(semaphoreAcquire, keys, { count: this.#count, markerTtl: MARKER_TTL });
+  }
+
+  protected override read(reply: unknown): Attempt<number> {
     const [word, free = 0, taken = 0] = (reply as unknown[]).map(Number);
     if (word !== 1) return { granted: false, ttl: -1, isUnset: word === 0 && free === 0 };
     return { granted: true, value: taken, remaining: free };
   }
 
-  undo(): Promise<unknown> {
-    const { key, channel, publish } = this.#number;
-    const args = { markerTtl: MARKER_TTL, publish };
-    return this.#number.undo(this.#marker, (marker) => ({
-      script: semaphoreUndo,
-      keys: { permits: key, channel, marker },
-      args,
-    }));
+  protected override undo(): Promise<unknown> {
+    const { wanted: number } = this;
+    const { key, channel, publish } = number;
+    return number.undo(this.#marker, (marker) =>
+      number.call(semaphoreUndo, { permits: key, channel, marker }, { markerTtl: MARKER_TTL, publish }),
+    );
   }
 }
 
@@ -94,7 +91,7 @@ export class Semaphore {
    * @throws as {@link release}
    */
   async trySetPermits(permits: number): Promise<boolean> {
-    return trySetPermits(this.#number, permits);
+    return this.#number.trySet(checkInteger(permits, "permits", 0));
   }
 
   /**
@@ -121,12 +118,12 @@ export class Semaphore {
    * than Redis counts (2^63-1): none is given back then
    */
   async release(permits: number = 1): Promise<void> {
-    await giveBack(this.#number, checkInteger(permits, "permits", 1));
+    await this.#number.giveBack(checkInteger(permits, "permits", 1));
   }
 
   /** Makes more permits. @throws as {@link release} */
   async addPermits(permits: number): Promise<void> {
-    await addPermits(this.#number, permits);
+    await this.#number.addPermits(permits);
   }
 
   /**
@@ -139,7 +136,7 @@ export class Semaphore {
 
   /** Takes all free permits; resolves with how many those were. @throws as {@link acquire} */
   async drainPermits(): Promise<number> {
-    return (await waitFor(this.#number, new Take(this.#number, 0), 0, undefined)) ?? 0;
+    return (await new Take(this.#number, 0, { wait: 0, signal: undefined }).start()) ?? 0;
   }
 
   /**
@@ -179,12 +176,10 @@ export class Semaphore {
     const count = checkInteger(permits, "permits", 1);
     const signal = checkSignal(checkOptions(options, SIGNAL, where).signal);
     const number = this.#number;
-    const { clock } = number.env;
-    const begun = clock.mono();
-    const taken = await waitFor(number, new Take(number, count), wait, signal, () => {
+    const told = (_taken: number, waited: number) => {
       accept?.(count);
-      number.emit("acquired", { waited: clock.mono() - begun, nested: false });
-    });
-    return taken !== undefined;
+      number.emit("acquired", { waited, nested: false });
+    };
+    return (await new Take(number, count, { wait, signal, accept: told }).start()) !== undefined;
   }
 }

@@ -5,6 +5,7 @@
  * decide what is due and what it means. They check local deadlines first: a late timer must not renew a lost hold.
  */
 import { type Clock, type Instant, instant } from "../base/clock.js";
+import { isOfOneKey } from "../redis/failures.js";
 import { type TimerEntry, TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
@@ -29,8 +30,6 @@ export type Words = readonly number[];
 /** Sends renewals of one kind of lock; rejects without an answer in time, and gives `late` one that comes after that. */
 export interface Renewer {
   renew(renewals: readonly Renewal<unknown>[], late: (words: Words) => void): Promise<Words>;
-  /** Whether a failure may be one renewal's alone, so that the others of its batch are to be sent without it. */
-  isOfOne(error: unknown): boolean;
 }
 
 export interface Renewal<T> {
@@ -78,9 +77,9 @@ export class Watchdog<T extends TimerEntry> {
     if (dueAt < this.#armedFor) this.#arm();
   }
 
+  /** Nothing that it watches is held any more. */
   close(): void {
     this.#cancel?.();
-    for (const watched of this.#heap) this.#heap.remove(watched);
   }
 
   /** Sets the timer if an entry is due before it fires. A timer that fires early costs less than moving it each time. */
@@ -142,7 +141,8 @@ export class Watchdog<T extends TimerEntry> {
         for (const [i, renewal] of batch.entries()) this.#rules.renewed(renewal, words[i] ?? 0, sent);
       },
       (error: unknown) => {
-        if (batch.length > 1 && renewer.isOfOne(error)) for (const renewal of batch) this.#send([renewal]);
+        // A failure that may be one renewal's alone: the others are sent without it.
+        if (batch.length > 1 && isOfOneKey(error)) for (const renewal of batch) this.#send([renewal]);
         else for (const renewal of batch) this.#rules.notRenewed(renewal, error);
       },
     );

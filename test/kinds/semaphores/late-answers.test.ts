@@ -5,7 +5,7 @@ import { channel } from "node:diagnostics_channel";
 import { expect } from "vitest";
 import { ReplyError } from "../../../src/entries/testing/reply.js";
 import type { LockCallContext } from "../../../src/index.js";
-import { NAME, watch } from "../../support/place/index.js";
+import { deferred, NAME, watch } from "../../support/place/index.js";
 import { type Numbers, test } from "./place.js";
 
 const BUSY = "NOREPLICAS Not enough good replicas to write.";
@@ -29,39 +29,37 @@ function refuse(
   };
 }
 
-for (const [what, lease, deadline] of [
-  ["the deadline that it has", 60_000, 592],
-  ["the end of the lease, if that is earlier", 200, 196],
-] as const) {
-  test.with({ commandTimeout: 300, watchdogTimeout: 600 })(
-    `a kept permit whose new lease gets no answer is lost at ${what} [§5 permits] [§6 reasons] [B226]`,
-    async (place) => {
-      const { a, permits, pass } = place;
-      const id = await onePermit(place);
-      a.listen("lost").keep("requests");
-      const update = watch(permits().updateLeaseTime(id, lease));
-      await pass(deadline - 1);
-      expect(a.told).toEqual([]);
-      await pass(1);
-      expect(a.heard("lost")).toMatchObject([{ permitId: id, reason: "unreachable" }]);
-      await pass(300);
-      expect(update.outcome).toBe("UNAVAILABLE");
-      await a.letGo();
-      expect([await permits().availablePermits(), a.heard("lost").length]).toEqual([2, 1]);
-    },
-  );
-}
+test.with({ commandTimeout: 300, watchdogTimeout: 600 })(
+  "a kept permit whose new lease gets no answer is lost at the deadline that it has [§5 permits] [§6 reasons] [B226]",
+  async (place) => {
+    const { a, permits, pass } = place;
+    const id = await onePermit(place);
+    a.listen("lost").keep("requests");
+    const update = watch(permits().updateLeaseTime(id, 60_000));
+    await pass(591);
+    expect(a.told).toEqual([]);
+    await pass(1);
+    expect(a.heard("lost")).toMatchObject([{ permitId: id, reason: "unreachable" }]);
+    await pass(300);
+    expect(update.outcome).toBe("UNAVAILABLE");
+    await a.letGo();
+    expect([await permits().availablePermits(), a.heard("lost").length]).toEqual([2, 1]);
+  },
+);
 
-test("a new lease that is answered when its permit was lost is none: the permit is given back [§5 permits]", async (place) => {
-  const { a, permits, pass } = place;
-  const id = await onePermit(place);
-  a.listen("lost").keep("replies");
-  const update = watch(permits().updateLeaseTime(id, 200));
-  await pass(250);
-  expect(a.heard("lost")).toMatchObject([{ permitId: id, reason: "unreachable" }]);
-  await a.letGo();
-  expect([update.value, await permits().availablePermits()]).toEqual([false, 2]);
-});
+test.with({ commandTimeout: 1_000, watchdogTimeout: 600 })(
+  "a new lease that is answered when its permit was lost is none: the permit is given back [§5 permits]",
+  async (place) => {
+    const { a, permits, pass } = place;
+    const id = await onePermit(place);
+    a.listen("lost").keep("replies");
+    const update = watch(permits().updateLeaseTime(id, 60_000));
+    await pass(600);
+    expect(a.heard("lost")).toMatchObject([{ permitId: id, reason: "unreachable" }]);
+    await a.letGo();
+    expect([update.value, await permits().availablePermits()]).toEqual([false, 2]);
+  },
+);
 
 test("a lease, or a number of permits, that gets no answer may be set by then, and is set by a further call [§5 permits] [B225]", async (place) => {
   const { a, permits, pass, left } = place;
@@ -136,25 +134,32 @@ test("a release that no answer came to for 40 s does not count, and `error` tell
 
 // Microtasks between an answer and the close: at some of them the grant is on its way to the caller.
 for (let ticks = 0; ticks < 12; ticks++) {
-  test(`a close ${ticks} ticks after a permit was granted is told alike by caller, event and channel [§8 diagnostics] [B119]`, async (place) => {
-    const { a, permits, settle } = place;
-    await permits().trySetPermits(2);
-    const outcomes: unknown[] = [];
-    const onEnd = ({ outcome }: LockCallContext) => void outcomes.push(outcome);
-    const ends = channel("tracing:holdfast:lock:asyncEnd");
-    ends.subscribe(onEnd as never);
-    a.listen("acquired", "gaveUp", "lost").keep("replies");
-    const call = watch(permits().acquire());
-    await settle();
-    const arrived = a.letGo();
-    for (let i = 0; i < ticks; i++) await undefined;
-    await a.client.close({ timeout: 0 });
-    await arrived;
-    ends.unsubscribe(onEnd as never);
-    const [told, isGranted] = [a.told.map(({ name }) => name), call.state === "resolved"];
-    expect([told, outcomes]).toEqual(
-      isGranted ? [["acquired", "lost"], ["acquired"]] : [["gaveUp"], ["closed"]],
-    );
-    expect(isGranted || call.outcome).toBe(isGranted || "CLIENT_CLOSED");
-  });
+  for (const by of ["acquire", "run"])
+    test(`a close ${ticks} ticks after a permit was granted to ${by}() is told alike by caller, event and channel [§8 diagnostics] [B119]`, async (place) => {
+      const { a, permits, settle } = place;
+      await permits().trySetPermits(2);
+      const outcomes: unknown[] = [];
+      const inside = deferred();
+      const onEnd = ({ outcome }: LockCallContext) => void outcomes.push(outcome);
+      const ends = channel("tracing:holdfast:lock:asyncEnd");
+      ends.subscribe(onEnd as never);
+      a.listen("acquired", "gaveUp", "lost").keep("replies");
+      const call = watch<unknown>(by === "run" ? permits().run(() => inside.promise) : permits().acquire());
+      await settle();
+      const arrived = a.letGo();
+      for (let i = 0; i < ticks; i++) await undefined;
+      await a.client.close({ timeout: 0 });
+      await arrived;
+      inside.resolve();
+      await settle();
+      ends.unsubscribe(onEnd as never);
+      const [told, isGranted] = [a.told.map(({ name }) => name), outcomes.includes("acquired")];
+      expect([told, outcomes]).toEqual(
+        isGranted ? [["acquired", "lost"], ["acquired"]] : [["gaveUp"], ["closed"]],
+      );
+      const whenGranted = by === "run" ? "rejected" : "resolved";
+      expect(call.state).toBe(isGranted ? whenGranted : "rejected");
+      if (call.state === "rejected")
+        expect(call.error).toMatchObject({ code: isGranted ? "LOCK_LOST" : "CLIENT_CLOSED" });
+    });
 }

@@ -55,27 +55,18 @@ test.each([
   );
 });
 
-test("groups of unequal length, and numbers in them that are none, are refused", () => {
+test("a number that is none is refused in a group, too", () => {
   expect(() => renew(["k"], 1, ["a:1"], [0])).toThrow("'leases' must be a safe integer");
-  expect(() => renew(["k"], 1, ["a:1", "b:2"], [10])).toThrow(
-    new RangeError("counter/renew-many: 'leases' has 1 values, but 'owners' has 2"),
-  );
 });
 
-test("a key or an argument that is no text is refused, and fails to compile", () => {
+test("what is missing or of another type fails to compile", () => {
   // @ts-expect-error a number is no owner
-  expect(() => encode("text", counterAdd, keys, { ...args, owner: 1 })).toThrow(
-    new TypeError("counter/add: 'owner' must be a string, not number"),
-  );
+  encode("text", counterAdd, keys, { ...args, owner: 1 });
   // @ts-expect-error a key is missing
-  expect(() => encode("text", counterAdd, { counter: "k" }, args)).toThrow(
-    new TypeError("counter/add: 'channel' must be a string, not undefined"),
-  );
+  encode("text", counterAdd, { counter: "k" }, args);
   const none = { limit: 0, owners: [], leases: [] };
   // @ts-expect-error a variadic key is an array
-  expect(() => encode("text", counterRenewMany, { counters: "k" }, none)).toThrow(
-    new TypeError("counter/renew-many: 'counters' must be an array, not string"),
-  );
+  encode("text", counterRenewMany, { counters: "k" }, none);
   // @ts-expect-error 'leese' is not in the header
   expect(() => encode("text", counterAdd, keys, { owner: "me:1", amount: 0, leese: 1 })).toThrow("'lease'");
 });
