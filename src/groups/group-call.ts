@@ -64,7 +64,7 @@ export abstract class GroupCall<M extends Members = Members>
     return this.asked.outcome(this.asked, hold);
   }
 
-  override start<R>(): Promise<R> {
+  override start(): Promise<unknown> {
     // The close of any member's client ends it.
     for (const { sites } of this.wanted.envs) sites.enroll(this);
     return super.start();

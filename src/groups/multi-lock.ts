@@ -132,7 +132,7 @@ export class MultiLock extends LockFace<MultiHold> {
   /** @internal */
   protected override acquire(asked: Asked): Promise<MultiHold> {
     this.#members.assertOpen();
-    return this.callOf(this.#members, asked).start();
+    return this.callOf(this.#members, asked).start() as Promise<MultiHold>;
   }
 
   /** @internal */

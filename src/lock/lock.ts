@@ -90,7 +90,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   /** @internal */
   protected override acquire(asked: Asked): Promise<H> {
     this.#kind.env.assertOpen(this.name);
-    return new Call(this.#kind, asked).start();
+    return new Call(this.#kind, asked).start() as Promise<H>;
   }
 
   /** @internal */

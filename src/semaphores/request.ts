@@ -1,5 +1,4 @@
 /** One call that waits for a number in Redis: free permits, or the opening of a latch. */
-import { tellCaller } from "../base/caller.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { quietly } from "../base/work.js";
 import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
@@ -19,7 +18,7 @@ export interface RequestOptions<G> extends Omit<Limits, "begun"> {
   readonly accept?: (granted: G, waited: number) => void;
 }
 
-export abstract class Request<G> extends Waiter<SharedNumber, G> {
+export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> {
   readonly #accept: RequestOptions<G>["accept"];
   #isUnsure = false;
   #isUnset = false;
@@ -43,10 +42,13 @@ export abstract class Request<G> extends Waiter<SharedNumber, G> {
     const { env, lockName, signal } = this;
     env.assertOpen(lockName);
     if (signal?.aborted) throw signal.reason;
-    const start = () => super.start();
+    if (!isHeard(callChannel)) return super.start();
     const context = { clientId: env.clientId, lockName, kind: this.wanted.kind };
-    const call = isHeard(callChannel) ? traceCall(context, this, start) : start();
-    return call.catch(tellCaller);
+    return traceCall(context, this, () => super.start());
+  }
+
+  protected override outcome(granted: G | undefined): G | undefined {
+    return granted;
   }
 
   override step(): void {

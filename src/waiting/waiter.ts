@@ -48,7 +48,8 @@ export interface Limits {
   readonly begun: number;
 }
 
-export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Command {
+/** `G`: what it is granted; `R`: what it resolves with. */
+export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown> extends Command {
   readonly wanted: W;
   readonly env: Env;
   readonly wait: number;
@@ -143,12 +144,10 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown> extends Com
   }
 
   /** What it resolves with; `granted`: undefined if it is refused and does not wait, or its time is up. */
-  protected outcome(granted: G | undefined): unknown {
-    return granted;
-  }
+  protected abstract outcome(granted: G | undefined): R | PromiseLike<R>;
 
   /** Resolves with its {@link outcome}. */
-  start<R = G | undefined>(): Promise<R> {
+  start(): Promise<R> {
     return new Promise((resolve) => {
       this.#resolve = resolve as (outcome: unknown) => void;
       const { wait, signal } = this;
