@@ -2,7 +2,7 @@
 import { defineScript, type ScriptOf } from "./script.js";
 
 const sharedBury = `local function bury(tombstone, found, ttl)
-local before = redis.call('GET', tombstone)
+local before = found <= 0 and redis.call('GET', tombstone)
 if before then
 return tonumber(before) end
 redis.call('SET', tombstone, found + 0, 'PX', ttl)
@@ -178,7 +178,7 @@ redis.call('DEL', lock)
 return true end`;
 const sharedRemoveField = `local function remove_field(lock, field)
 local removed = redis.pcall('HDEL', lock, field)
-if type(removed) == 'table' and not string.find(removed.err, 'WRONGTYPE', 1, true) then
+if removed ~= 1 and removed ~= 0 and not string.find(removed.err, 'WRONGTYPE', 1, true) then
 error(removed.err, 0) end
 return removed == 1 end`;
 const sharedTellDescribe = `local function describe(client, ttl, ...)
