@@ -47,7 +47,7 @@ export interface RouterOptions {
 const ANY_NODE = "";
 
 export class Router {
-  readonly #options: RouterOptions;
+  readonly options: RouterOptions;
   readonly #listeners = new Map<string, Set<Listener>>();
   /** By node (`host:port`). */
   readonly #subscribers = new Map<string, Subscriber>();
@@ -55,10 +55,10 @@ export class Router {
   #closed = false;
 
   constructor(options: RouterOptions) {
-    this.#options = options;
+    this.options = options;
     const { connection } = options;
     if (!isCluster(connection)) return;
-    for (const change of ["refresh", "-node", "ready"]) connection.on(change, () => this.#settleSoon());
+    for (const change of ["refresh", "-node", "ready"]) connection.on(change, () => this.settleSoon());
   }
 
   /** Listens to a channel until the returned function is called. The first hint comes with the server's confirmation. */
@@ -69,7 +69,7 @@ export class Router {
       this.#welcome(channel, listener);
     } else {
       this.#listeners.set(channel, new Set([listener]));
-      this.#options.outside(() => this.#subscribeAtHome(channel));
+      this.options.outside(() => this.#subscribeAtHome(channel));
     }
     return () => this.#unsubscribe(channel, listener);
   }
@@ -91,7 +91,7 @@ export class Router {
     this.#cancelSettle?.();
     for (const subscriber of this.#subscribers.values()) subscriber.close();
     this.#subscribers.clear();
-    for (const channel of this.#listeners.keys()) this.#tell(channel, (listener) => listener.closed?.());
+    for (const channel of this.#listeners.keys()) this.tell(channel, (listener) => listener.closed?.());
     this.#listeners.clear();
   }
 
@@ -108,7 +108,7 @@ export class Router {
     for (const [node, subscriber] of this.#subscribers) {
       if (node !== home?.node) subscriber.remove(channel);
     }
-    if (!home) return this.#settleSoon();
+    if (!home) return this.settleSoon();
     const subscriber = this.#subscribers.get(home.node) ?? this.#connect(home.node, home.source);
     if (!subscriber.has(channel)) subscriber.add(channel);
   }
@@ -118,25 +118,24 @@ export class Router {
   }
 
   #connect(node: string, source: ServerConnection): Subscriber {
-    const { alive, clock, sharded } = this.#options;
-    const subscriber = new Subscriber(source, sharded(), clock, alive, {
-      hint: (channel) => this.#tell(channel, (listener) => listener.hint()),
-      refused: (channel, error) => this.#tell(channel, (listener) => listener.refused(error)),
-      failed: (channel, error) => this.#tell(channel, (listener) => listener.failed?.(error)),
-      unsettled: () => this.#settleSoon(),
-    });
+    const subscriber = new Subscriber(source, this);
     this.#subscribers.set(node, subscriber);
     return subscriber;
   }
 
-  #tell(channel: string, what: (listener: Listener) => void): void {
+  /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
+  hint(channel: string): void {
+    this.tell(channel, (listener) => listener.hint());
+  }
+
+  tell(channel: string, what: (listener: Listener) => void): void {
     const listeners = this.#listeners.get(channel);
     if (listeners) for (const listener of [...listeners]) what(listener);
   }
 
   /** The node that a channel's messages arrive at; undefined while the cluster is not known. */
   #home(channel: string): { node: string; source: ServerConnection } | undefined {
-    const { connection, sharded } = this.#options;
+    const { connection, sharded } = this.options;
     if (!isCluster(connection)) return { node: ANY_NODE, source: connection as SubscriberConnection };
     const masters = new Map(connection.nodes("master").map((node) => [addressOf(node), node]));
     const node = sharded() ? masterOf(connection, channel) : this.#anyMaster(masters);
@@ -150,9 +149,9 @@ export class Router {
   }
 
   /** Moves each channel to its node, a little later: changes of the topology come in bursts. */
-  #settleSoon(): void {
+  settleSoon(): void {
     if (this.#closed || this.#cancelSettle) return;
-    const { clock, outside, connection } = this.#options;
+    const { clock, outside, connection } = this.options;
     this.#cancelSettle = clock.after(SETTLE_PAUSE, () => {
       this.#cancelSettle = undefined;
       if (!isCluster(connection)) return this.#retryStray();

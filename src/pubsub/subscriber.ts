@@ -10,49 +10,34 @@ import { trace } from "../base/trace.js";
 import { reset, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
 import type { KeepAlive } from "../redis/keep-alive.js";
 import { ownServer } from "../redis/own-connection.js";
+import type { Router } from "./router.js";
 
 const HEARTBEAT = 5_000;
-
-export interface SubscriberEvents {
-  /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
-  hint(channel: string): void;
-  /** The server refuses this channel for good. */
-  refused(channel: string, error: unknown): void;
-  /** This channel could not be subscribed, for a reason that may pass. */
-  failed(channel: string, error: unknown): void;
-  /** The connection was lost, or the server moved a channel away: channels may belong to other nodes now. */
-  unsettled(): void;
-}
 
 /** This file, not ioredis, decides when it subscribes again. */
 const OPTIONS = { lazyConnect: false, autoResendUnfulfilledCommands: false };
 
 export class Subscriber {
   readonly #connection: SubscriberConnection;
+  readonly #router: Router;
   readonly #clock: Clock;
   readonly #alive: KeepAlive;
-  readonly #events: SubscriberEvents;
   readonly #sharded: boolean;
   /** Channel → whether the server has confirmed it on the present connection. */
   readonly #channels = new Map<string, boolean>();
   #stopHeartbeat: (() => void) | undefined;
   #closed = false;
 
-  constructor(
-    source: ServerConnection,
-    sharded: boolean,
-    clock: Clock,
-    alive: KeepAlive,
-    events: SubscriberEvents,
-  ) {
+  constructor(source: ServerConnection, router: Router) {
+    const { clock, alive, sharded } = router.options;
+    this.#router = router;
     this.#clock = clock;
     this.#alive = alive;
-    this.#events = events;
-    this.#sharded = sharded;
+    this.#sharded = sharded();
     this.#connection = ownServer(source, alive, OPTIONS);
     alive.add(this.#connection);
     this.#connection.on("error", (error: Error) => trace?.("subscriber: %s", error.name));
-    this.#connection.on(sharded ? "smessage" : "message", (channel: string) => events.hint(channel));
+    this.#connection.on(this.#sharded ? "smessage" : "message", (channel: string) => router.hint(channel));
     this.#connection.on("close", () => this.#lost());
     this.#connection.on("moved", () => this.#moved());
     this.#connection.on("ready", () => this.#resubscribe());
@@ -114,7 +99,7 @@ export class Subscriber {
         if (!this.#channels.has(channel)) return;
         this.#channels.set(channel, true);
         // No waiter here heard of a release between its last try and this moment, so it must try once more.
-        this.#events.hint(channel);
+        this.#router.hint(channel);
       },
       (error: unknown) => this.#failed(channel, error),
     );
@@ -126,12 +111,12 @@ export class Subscriber {
     trace?.("subscribe: %s", message);
     if (/NOPERM|has no permissions|unknown command/i.test(message)) {
       this.#forget(channel);
-      this.#events.refused(channel, error);
+      this.#router.tell(channel, (listener) => listener.refused(error));
       return;
     }
-    this.#events.failed(channel, error);
+    this.#router.tell(channel, (listener) => listener.failed?.(error));
     // MOVED, or the connection was lost: the router decides which node the channel belongs to now.
-    this.#events.unsettled();
+    this.#router.settleSoon();
   }
 
   #resubscribe(): void {
@@ -140,7 +125,7 @@ export class Subscriber {
 
   #lost(): void {
     for (const channel of this.#channels.keys()) this.#channels.set(channel, false);
-    if (!this.#closed) this.#events.unsettled();
+    if (!this.#closed) this.#router.settleSoon();
   }
 
   /**
@@ -151,9 +136,9 @@ export class Subscriber {
     if (this.#closed) return;
     for (const channel of this.#channels.keys()) {
       this.#channels.set(channel, false);
-      this.#events.hint(channel);
+      this.#router.hint(channel);
     }
-    this.#events.unsettled();
+    this.#router.settleSoon();
   }
 
   /**
