@@ -88,7 +88,7 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link isLocked}
    */
   override async isHeldByCurrentOwner(options?: OwnerOptions): Promise<boolean> {
-    return (await this.#count(options, "isHeldByCurrentOwner", false)) > 0;
+    return (await this.#count(options, "isHeldByCurrentOwner")) > 0;
   }
 
   /**
@@ -97,7 +97,7 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link isLocked}
    */
   override async getHoldCount(options?: OwnerOptions): Promise<number> {
-    return this.#count(options, "getHoldCount", true);
+    return this.#count(options, "getHoldCount");
   }
 
   /**
@@ -184,24 +184,23 @@ export class MultiLock extends LockFace<MultiHold> {
     return tellCaller(members.unanswered(inFavour, rejected(so)));
   }
 
-  /** `where`: the call whose options these are. `isExact`: whether the number matters, or only that it is not 0. */
-  async #count(options: OwnerOptions | undefined, where: string, isExact: boolean): Promise<number> {
+  /** `where`: the call whose options these are. */
+  async #count(options: OwnerOptions | undefined, where: string): Promise<number> {
     const owner = namedOwner(options, where) ?? this.currentOwner();
     this.#members.assertOpen();
     if (!owner || !this.#members.areHeldBy(owner)) return 0;
-    return this.#best(0, ({ lock }) => lock.getHoldCount(options), isExact);
+    return this.#best(0, ({ lock }) => lock.getHoldCount(options));
   }
 
   /**
-   * The group's answer to a question whose least answer is `none`. It is undecided if members without an answer could turn it
-   * from `none` to another, or with `isExact` from any to another.
+   * The group's answer to a question whose least answer is `none`: of those that answered. It is undecided if it is `none`,
+   * and members without an answer could turn it.
    */
-  async #best(none: number, question: (member: Member) => Promise<number>, isExact = false): Promise<number> {
+  async #best(none: number, question: (member: Member) => Promise<number>): Promise<number> {
     const best = (so: readonly Vote<number>[], otherwise: number) =>
       this.#members.best(so.map((vote) => (vote?.status === "fulfilled" ? vote.value : otherwise)));
     const isDecided = (so: readonly Vote<number>[]) => {
-      const least = best(so, none);
-      return (!isExact && least !== none) || best(so, Number.POSITIVE_INFINITY) === least;
+      return best(so, none) !== none || best(so, Number.POSITIVE_INFINITY) === none;
     };
     return best(await this.#ask(question, isDecided), none);
   }
