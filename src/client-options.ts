@@ -100,29 +100,48 @@ const DEFAULTS: CheckedOptions = {
   onMade: () => {},
 };
 
-const LEAST = {
-  watchdogTimeout: 300,
-  pollCap: 1,
-  fairWaitTimeout: 1,
-  replicas: 0,
-  replicasTimeout: 1,
-  commandTimeout: 1,
-  warnAfter: 1,
-} as const;
+type Check = (value: unknown, name: string) => unknown;
+
+const atLeast =
+  (least: number): Check =>
+  (value, name) =>
+    checkInteger(value, name, least);
+
+function oneOf(...allowed: readonly unknown[]): Check {
+  const names = allowed.map((value) => JSON.stringify(value));
+  const all = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+  return (value, name) => {
+    if (allowed.includes(value)) return value;
+    throw new TypeError(`${name} must be ${all}, not ${received(value)}`);
+  };
+}
 
 const LONGEST_LABEL = 200;
 
-const SWITCHES: readonly string[] = ["presence", "traceHolds"];
-
-const NAMES = [...Object.keys(LEAST), ...SWITCHES, "prefix", "shardedPubSub", "drift", "label", "reentrancy"];
+const CHECKS: Readonly<Record<keyof LockClientOptions, Check>> = {
+  watchdogTimeout: atLeast(300),
+  pollCap: atLeast(1),
+  fairWaitTimeout: atLeast(1),
+  replicas: atLeast(0),
+  replicasTimeout: atLeast(1),
+  commandTimeout: atLeast(1),
+  warnAfter: atLeast(1),
+  presence: oneOf(true, false),
+  traceHolds: oneOf(true, false),
+  prefix: checkName,
+  shardedPubSub: oneOf("auto", true, false),
+  drift: (value) => value, // Its bound depends on another option.
+  label: checkLabel,
+  reentrancy: oneOf("context", "explicit"),
+};
 
 /** `where`: the call that got the options. */
 export function checkClientOptions(value: unknown, where = "LockClient"): CheckedOptions {
-  const given = checkOptions(value, NAMES, where);
+  const given = checkOptions(value, Object.keys(CHECKS), where);
   const internals = (value as { [INTERNALS]?: Partial<Internals> } | undefined)?.[INTERNALS];
   const checked: Record<string, unknown> = { ...DEFAULTS, ...internals };
   for (const [name, setting] of Object.entries(given)) {
-    if (setting !== undefined) checked[name] = checkSetting(name, setting);
+    if (setting !== undefined) checked[name] = CHECKS[name as keyof LockClientOptions](setting, name);
   }
   checkDrift(checked as unknown as CheckedOptions);
   return checked as unknown as CheckedOptions;
@@ -143,23 +162,4 @@ function checkLabel(value: unknown): string {
   if (typeof value !== "string") throw new TypeError(`label must be a string, not ${received(value)}`);
   if (value.length > 0 && value.length <= LONGEST_LABEL) return value;
   throw new RangeError(`label must have 1 to ${LONGEST_LABEL} characters; it has ${value.length}`);
-}
-
-function checkSetting(name: string, value: unknown): unknown {
-  if (name === "prefix") return checkName(value, "prefix");
-  if (name === "label") return checkLabel(value);
-  if (SWITCHES.includes(name)) {
-    if (typeof value === "boolean") return value;
-    throw new TypeError(`${name} must be true or false, not ${received(value)}`);
-  }
-  if (name === "shardedPubSub") {
-    if (value === "auto" || typeof value === "boolean") return value;
-    throw new TypeError(`shardedPubSub must be "auto", true or false, not ${received(value)}`);
-  }
-  if (name === "reentrancy") {
-    if (value === "context" || value === "explicit") return value;
-    throw new TypeError(`reentrancy must be "context" or "explicit", not ${received(value)}`);
-  }
-  if (name === "drift") return value; // Its bound depends on another option.
-  return checkInteger(value, name, LEAST[name as keyof typeof LEAST]);
 }
