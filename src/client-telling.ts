@@ -1,6 +1,9 @@
-/** Collects what a client has and waits for now, in the form in which it tells others. */
+/** What a client has and waits for now, in the forms in which it tells others, and its figures. */
 import { hostname } from "node:os";
+import type { LockClientStats } from "./base/figures.js";
 import { clientId } from "./base/ids.js";
+import type { Now } from "./base/now.js";
+import type { ClientParts } from "./client-parts.js";
 import type { Env } from "./env.js";
 import { bounded, type ClientInfo, MOST, type Told } from "./presence/told.js";
 import type { KeptPermits } from "./semaphores/kept-permits.js";
@@ -68,4 +71,21 @@ function waitsOf({ sites, clock }: Env, numberOf: NumberOf): Told[] {
         mode: side === "only" ? undefined : side,
       }));
   });
+}
+
+export function statsOf(parts: ClientParts): LockClientStats {
+  const { events, replicas, runner } = parts.env;
+  const { held, waiting } = nowOf(parts);
+  return events.figures.snapshot({
+    commands: runner.sender.sent + (replicas?.sent ?? 0),
+    held: held.length,
+    waiting: waiting.length,
+  });
+}
+
+/** A hold on a group is not counted, but the holds on its members are. */
+export function nowOf({ env, permits }: ClientParts): Now {
+  const holds = env.live.all().flatMap(({ holds, kind }) => holds.map(() => kind.about));
+  const kept = permits.live.all().map(({ number }) => number.about);
+  return { held: [...holds, ...kept], waiting: env.sites.waiting.map(({ wanted }) => wanted.about) };
 }

@@ -16,7 +16,7 @@ import {
   type LockClientOptions,
 } from "./client-options.js";
 import { type ClientParts, makeParts } from "./client-parts.js";
-import { nowOf, statsOf } from "./client-stats.js";
+import { nowOf, statsOf } from "./client-telling.js";
 import {
   checkKinds,
   type InspectOptions,
