@@ -10,7 +10,6 @@ import { makeRenewers } from "./kinds/renewers.js";
 import { LongHolds } from "./lock/long-holds.js";
 import { renewal, renewNow } from "./lock/renewal.js";
 import { outside } from "./owner/context.js";
-import { lookOut } from "./presence/lookout.js";
 import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
@@ -84,13 +83,8 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
   });
   const permits = new KeptPermits(env, watchdog);
   const look = lookOf(env, permits);
-  const inspector = new Inspector({
-    runner,
-    prefix,
-    assertOpen: () => env.assertOpen(""),
-    lookOut: (clientId) => lookOut(runner, presence.own, clientId),
-  });
-  const who = whoHolds({ inspector, client, clock, within: (work, ms) => runner.withTimeout("", work, ms) });
+  const inspector = new Inspector(runner, presence, prefix, () => env.assertOpen(""));
+  const who = whoHolds(inspector, client, runner);
   return { env, permits, presence, serverClock: new ServerClock(clock, runner), inspector };
 }
 

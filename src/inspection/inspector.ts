@@ -3,6 +3,7 @@ import { received } from "../base/arguments.js";
 import { isLockError, type LockError } from "../base/errors.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { clientIdOf, type Presences } from "../presence/lookout.js";
+import type { Presence } from "../presence/presence.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, isCluster } from "../redis/connection.js";
 import { counterInspect, lockInspect } from "../scripts/generated.js";
@@ -21,16 +22,6 @@ export interface ListOptions extends InspectOptions {
   match?: string | undefined;
   /** How many keys the server looks at in one step. Default 1 000. */
   count?: number | undefined;
-}
-
-export interface InspectorOptions {
-  readonly runner: CommandRunner;
-  /** The prefix of every name; empty for none. */
-  readonly prefix: string;
-  /** @throws CLIENT_CLOSED */
-  readonly assertOpen: () => void;
-  /** Reads what clients tell of themselves: one client, or all. */
-  readonly lookOut: (clientId?: string) => Promise<Presences>;
 }
 
 /** The client's connection, or the connection to one master of a cluster. */
@@ -56,12 +47,19 @@ type Recover = (error: LockError) => null | undefined;
 const TOGETHER = 100;
 
 export class Inspector {
-  readonly #options: InspectorOptions;
+  readonly #runner: CommandRunner;
+  readonly #presence: Presence;
+  readonly #prefix: string;
+  readonly #assertOpen: () => void;
   /** The kind of the numbers that this client used last, by key. */
   readonly #known = new Map<string, NumberKind>();
 
-  constructor(options: InspectorOptions) {
-    this.#options = options;
+  /** `prefix`: of every name; empty for none. `assertOpen` throws CLIENT_CLOSED. */
+  constructor(runner: CommandRunner, presence: Presence, prefix: string, assertOpen: () => void) {
+    this.#runner = runner;
+    this.#presence = presence;
+    this.#prefix = prefix;
+    this.#assertOpen = assertOpen;
   }
 
   /** Remembers the kind that this client uses a number as: the key itself does not show it. */
@@ -76,7 +74,7 @@ export class Inspector {
    * @throws WRONG_DATA for any other data
    */
   async inspect(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<LockInfo | null> {
-    const [shown, presences] = await Promise.all([this.#shown(name, key, kinds), this.#options.lookOut()]);
+    const [shown, presences] = await Promise.all([this.#shown(name, key, kinds), this.#presence.lookOut()]);
     return shown && this.#told(shown, key, presences);
   }
 
@@ -88,7 +86,7 @@ export class Inspector {
     const shown = await this.#shown(name, key, undefined);
     const [first] = shown?.holders ?? [];
     if (!shown || !first) return undefined;
-    return this.#told(shown, key, await this.#options.lookOut(clientIdOf(first.ownerId))).holders[0];
+    return this.#told(shown, key, await this.#presence.lookOut(clientIdOf(first.ownerId))).holders[0];
   }
 
   /** All that is held, in no order. A lock that is taken or given back meanwhile may be missing or not. */
@@ -96,7 +94,7 @@ export class Inspector {
     const seen = new Set<string>();
     // Read once for the whole list, as soon as there is a lock to show.
     let told: Promise<Presences> | undefined;
-    const lookOut = () => (told ??= this.#options.lookOut());
+    const lookOut = () => (told ??= this.#presence.lookOut());
     const types = kinds === "all" ? ["hash", "string"] : ["hash"];
     for (const master of await this.#masters()) {
       for (const type of types) {
@@ -145,14 +143,14 @@ export class Inspector {
   #lock(name: string, key: string, recover?: Recover): Promise<KeysInfo | null> {
     const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
     const call = { lockName: name, script: lockInspect, keys, args: {} };
-    return this.#options.runner.call(call, readLockInfo(name), recover);
+    return this.#runner.call(call, readLockInfo(name), recover);
   }
 
   /** A semaphore, permits or a latch: a number, and how many of its permits are out. */
   async #number(name: string, key: string, recover?: Recover): Promise<KeysInfo | null> {
     const keys = { number: key, leases: permitLeases(key) };
     const call = { lockName: name, script: counterInspect, keys, args: {} };
-    const found = await this.#options.runner.call(call, readNumber, recover);
+    const found = await this.#runner.call(call, readNumber, recover);
     if (!found) return null;
     const { permits, out, hasLeases } = found;
     const number = { name, holders: [], waiters: [], ttl: -1 };
@@ -188,21 +186,21 @@ export class Inspector {
   }
 
   #nameOf(key: string): string {
-    const { prefix } = this.#options;
+    const prefix = this.#prefix;
     return prefix && key.startsWith(`${prefix}:`) ? key.slice(prefix.length + 1) : key;
   }
 
   /** Every lock is a hash, and every number a string. */
   async *#scan(master: Asked, match: string, count: number, type: string): AsyncIterable<string[]> {
-    const { runner, prefix, assertOpen } = this.#options;
+    const prefix = this.#prefix;
     const pattern = prefix ? `${escaped(prefix)}:${match}` : match;
     let cursor = "0";
     do {
-      assertOpen();
+      this.#assertOpen();
       const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", type];
       const send = () => master.call("SCAN", ...args);
       const read = (reply: unknown) => reply as [string, string[]];
-      const [next, keys] = await runner.send({ lockName: "", send }, read);
+      const [next, keys] = await this.#runner.send({ lockName: "", send }, read);
       cursor = String(next);
       yield keys;
     } while (cursor !== "0");
@@ -211,15 +209,14 @@ export class Inspector {
   /** On a cluster other data may have names whose keys are in different slots; no lock has such a name. */
   #canBeShown(key: string, type: string): boolean {
     if (type === "string" && EXTRA_KEY.test(key)) return false;
-    return !this.#options.runner.isCluster || sharesOneSlot(key);
+    return !this.#runner.isCluster || sharesOneSlot(key);
   }
 
   async #masters(): Promise<readonly Asked[]> {
-    const { runner } = this.#options;
-    const { connection } = runner;
+    const { connection } = this.#runner;
     if (!isCluster(connection)) return [connection];
     // After an answer from any master ioredis knows all masters.
-    if (connection.nodes("master").length === 0) await runner.command("PING");
+    if (connection.nodes("master").length === 0) await this.#runner.command("PING");
     return connection.nodes("master");
   }
 }

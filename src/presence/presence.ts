@@ -8,6 +8,7 @@ import type { Events } from "../base/events.js";
 import { CLIENT_INDEX, clientKey } from "../base/names.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { clientDescribe, clientEnlist, clientTell } from "../scripts/generated.js";
+import { lookOut, type Presences } from "./lookout.js";
 import { type ClientInfo, type ClientTold, type Told, write } from "./told.js";
 
 /** Milliseconds. Most holds and waits are shorter, and do not make the client write its key. */
@@ -53,10 +54,10 @@ export class Presence {
     return this.#options.client;
   }
 
-  /** What this client has to tell now, read from its own memory. */
-  get own(): ClientTold {
-    const { client, clock, look } = this.#options;
-    return { client, at: clock.wall(), ...look() };
+  /** Reads what one client, or each client, tells of itself; what this one would tell comes from its own memory. */
+  lookOut(clientId?: string): Promise<Presences> {
+    const { runner, client, clock, look } = this.#options;
+    return lookOut(runner, { client, at: clock.wall(), ...look() }, clientId);
   }
 
   /** Something is held or awaited from now on. */
