@@ -46,9 +46,6 @@ export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
 /** The script of a try, with its keys and arguments. */
 export type AnyStep = Pick<AnyScriptCall, "script" | "keys" | "args">;
 
-/** Called with the work itself, which goes on after its call is given up. */
-export type OnWork = (work: Promise<number>) => void;
-
 export class SharedNumber implements Wanted {
   readonly env: Env;
   readonly kind: LockKind;
@@ -91,12 +88,9 @@ export class SharedNumber implements Wanted {
     return callTombstone(this.key, this.env.wireId());
   }
 
-  /** Runs a step until Redis has answered; `onSilence` is called each time that Redis gave no answer. */
-  callUntilAnswered<K extends KeyValues, A extends ArgumentValues>(
-    make: () => Step<K, A>,
-    onSilence: () => void,
-  ): Promise<number> {
-    return this.env.runner.callUntilAnswered(() => this.#call(make()), Number, onSilence);
+  /** Runs a step until Redis has answered. */
+  callUntilAnswered<K extends KeyValues, A extends ArgumentValues>(make: () => Step<K, A>): Promise<number> {
+    return this.env.runner.callUntilAnswered(() => this.#call(make()), Number, noop);
   }
 
   /** Gives back what the call of this id took or may yet take, until Redis has answered. */
@@ -107,7 +101,7 @@ export class SharedNumber implements Wanted {
     const { env, key, kind } = this;
     const undo = ([first = ""]: readonly string[]) => {
       const step = stepOf(first);
-      return this.callUntilAnswered(() => step, noop);
+      return this.callUntilAnswered(() => step);
     };
     return env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
@@ -119,60 +113,55 @@ export class SharedNumber implements Wanted {
 
   /**
    * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
-   * then. The step is made for each try, with the time of the server's clock until which it may be run. Allowed while
-   * the client closes, since permits have to be given back.
+   * then. The step is made for each try, with the time of the server's clock until which it may be run. `done`: called when
+   * Redis has answered, however late. Allowed while the client closes, since permits have to be given back.
    * @throws as {@link goOn}
    */
   give<K extends KeyValues, A extends ArgumentValues>(
     make: (latest: number) => Step<K, A>,
-    onWork?: OnWork,
+    done: () => void = noop,
   ): Promise<number> {
     const { runner, clock } = this.env;
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
-    const begin = async (onSilence: () => void) => {
+    return this.goOn(async () => {
       for (;;) {
         const word = await runner.callUntilAnswered(
           () => this.#call(make(this.#serverClock.in(this.key, left()))),
           this.#readWord,
-          onSilence,
+          noop,
           undefined,
           left(),
         );
-        if (word !== TOO_LATE) return word;
+        if (word !== TOO_LATE) {
+          done();
+          return word;
+        }
         // Otherwise the client did not know the server's clock. This answer told it, so the next try can be run.
         if (left() < 0) throw runner.unavailable(this.lockName);
       }
-    };
-    return this.goOn(begin, onWork);
+    });
   }
 
   /**
-   * Runs work that goes on in the background if Redis gives no answer in time.
+   * Runs work that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails then.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
-  async goOn(begin: (onSilence: () => void) => Promise<number>, onWork?: OnWork): Promise<number> {
+  async goOn<T>(begin: () => Promise<T>): Promise<T> {
     const { env, lockName } = this;
     const { runner } = env;
     this.assertNotEnded();
-    const answered = new Promise<number>((resolve, reject) => {
-      let silent = false;
-      const onSilence = () => {
-        silent = true;
-        reject(runner.unavailable(lockName));
-      };
-      const cancel = runner.prepared ? noop : env.clock.after(runner.commandTimeout, onSilence);
-      const work = runner.prepared
-        ? begin(onSilence)
-        : runner.prepare(lockName, LONGEST_WORK).then(() => begin(onSilence));
-      env.settle(work);
-      onWork?.(work);
-      work.finally(cancel).then(resolve, (error: unknown) => {
-        if (silent) this.emit("error", { cause: error });
-        else reject(error);
-      });
+    const work = runner.prepared ? begin() : runner.prepare(lockName, LONGEST_WORK).then(begin);
+    let isOpen = true;
+    const over = () => {
+      isOpen = false;
+    };
+    work.then(over, over);
+    env.settle(work);
+    return runner.withTimeout(lockName, work).catch((error: unknown) => {
+      if (isOpen) work.catch((cause: unknown) => this.emit("error", { cause }));
+      return tellCaller(error);
     });
-    return answered.catch(tellCaller);
   }
 
   /** Reads `{word, time}`. */
@@ -235,18 +224,18 @@ export class SharedNumber implements Wanted {
    */
   giveBack(count: number, held?: number): Promise<void> {
     const released = () => this.emit("released", held === undefined ? {} : { held });
-    return this.add(count, "", (work) => void work.then(released, noop));
+    return this.add(count, "", released);
   }
 
   /** Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total. */
-  async add(count: number, message: string, onWork?: OnWork): Promise<void> {
+  async add(count: number, message: string, done?: () => void): Promise<void> {
     const marker = this.marker();
     const step = (latest: number) => ({
       script: semaphoreRelease,
       keys: { permits: this.key, channel: this.channel, marker },
       args: { count, message, markerTtl: MARKER_TTL, latest, publish: this.publish },
     });
-    await this.give(step, onWork);
+    await this.give(step, done);
   }
 
   emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {

@@ -10,7 +10,6 @@ import {
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone, permitLeases } from "../base/names.js";
-import { noop } from "../base/work.js";
 import { counterInspect, permitsSet, permitsUpdate } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import { KeptPermit } from "./kept-permit.js";
@@ -242,30 +241,29 @@ export class PermitExpirableSemaphore {
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
-  async #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
+  #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
     const number = this.#number;
     const call = number.env.wireId();
     const begun = instant(number.env.clock);
-    let out = false;
     const answered = (word: number) => {
       // So late, an earlier run of this command may have given it back, and its tombstone may have lapsed since.
-      out = word === 1 || elapsedSince(number.env.clock, begun) > MARKER_TTL;
+      const out = word === 1 || elapsedSince(number.env.clock, begun) > MARKER_TTL;
       const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
       if (out) number.emit("released", about);
       else if (kept) number.emit("lost", { ...about, reason: "expired" });
       return out;
     };
-    await number.goOn(
-      (onSilence) => number.callUntilAnswered(() => endStep(number, id, call), onSilence),
-      (work) => this.#kept.returns(number, id, work.then(answered)),
-    );
-    return out;
+    return number.goOn(() => {
+      const work = number.callUntilAnswered(() => endStep(number, id, call)).then(answered);
+      this.#kept.returns(number, id, work);
+      return work;
+    });
   }
 
   #keep({ id, sent }: Permit): void {
     const number = this.#number;
     const call = number.env.wireId();
-    const giveBack = () => number.callUntilAnswered(() => endStep(number, id, call), noop);
+    const giveBack = () => number.callUntilAnswered(() => endStep(number, id, call));
     this.#kept.keep(new KeptPermit(this.#kept, number, id, sent, giveBack));
   }
 
