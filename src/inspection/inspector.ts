@@ -1,6 +1,6 @@
 /** Looks at locks without taking part: at one by its name, or at all that are held. */
 import { received } from "../base/arguments.js";
-import { isLockError, type LockError } from "../base/errors.js";
+import { isLockError } from "../base/errors.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { clientIdOf, type Presences } from "../presence/lookout.js";
 import type { Presence } from "../presence/presence.js";
@@ -39,9 +39,6 @@ const MOST_KNOWN = 1_000;
 
 /** What a number can be. */
 export type NumberKind = "semaphore" | "permits" | "latch";
-
-/** The value that stands for an error; undefined if the call rejects with the error. */
-type Recover = (error: LockError) => null | undefined;
 
 /** How many names are looked at together: more would keep other calls waiting. */
 const TOGETHER = 100;
@@ -120,11 +117,10 @@ export class Inspector {
     lookOut: () => Promise<Presences>,
   ): Promise<LockInfo[]> {
     const look = (key: string) =>
-      type === "string"
-        ? this.#number(this.#nameOf(key), key, passOver)
-        : this.#lock(this.#nameOf(key), key, passOver);
-    const shown = await Promise.all(keys.map(look));
-    if (shown.every((info) => info === null)) return [];
+      type === "string" ? this.#number(this.#nameOf(key), key) : this.#lock(this.#nameOf(key), key);
+    // A list does not fail at other data: a hash that is no lock, or a text that is no number, is left out.
+    const shown = await Promise.all(keys.map((key) => look(key).catch(asOther)));
+    if (!shown.some(Boolean)) return [];
     const presences = await lookOut();
     return shown.flatMap((info, i) => (info ? [this.#told(info, keys[i] ?? "", presences)] : []));
   }
@@ -140,17 +136,17 @@ export class Inspector {
   }
 
   /** A lock of any kind. */
-  #lock(name: string, key: string, recover?: Recover): Promise<KeysInfo | null> {
+  #lock(name: string, key: string): Promise<KeysInfo | null> {
     const keys = { lock: key, queue: fairQueue(key), counter: tokenCounter(key) };
     const call = { lockName: name, script: lockInspect, keys, args: {} };
-    return this.#runner.call(call, readLockInfo(name), recover);
+    return this.#runner.call(call, readLockInfo(name));
   }
 
   /** A semaphore, permits or a latch: a number, and how many of its permits are out. */
-  async #number(name: string, key: string, recover?: Recover): Promise<KeysInfo | null> {
+  async #number(name: string, key: string): Promise<KeysInfo | null> {
     const keys = { number: key, leases: permitLeases(key) };
     const call = { lockName: name, script: counterInspect, keys, args: {} };
-    const found = await this.#runner.call(call, readNumber, recover);
+    const found = await this.#runner.call(call, readNumber);
     if (!found) return null;
     const { permits, out, hasLeases } = found;
     const number = { name, holders: [], waiters: [], ttl: -1 };
@@ -233,11 +229,6 @@ function namedBy(info: LockInfo, kind: string | undefined): LockInfo {
   if (kind === "latch") return { ...number, kind, count };
   if (kind === "permits") return { ...number, kind, permits, limit: permits };
   return kind === "semaphore" ? { ...number, kind, permits } : info;
-}
-
-/** A list does not fail at other data: a hash that is no lock, or a text that is no number, is left out. */
-function passOver(error: LockError): null | undefined {
-  return error.code === "WRONG_DATA" ? null : undefined;
 }
 
 /** For the `catch` of a look: undefined for data of another kind. */

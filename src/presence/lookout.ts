@@ -70,23 +70,19 @@ export class Presences {
 export async function lookOut(runner: CommandRunner, own: ClientTold, clientId?: string): Promise<Presences> {
   const ids = clientId === undefined ? await idsOf(runner).catch(() => []) : [clientId];
   const others = ids.filter((id) => id !== own.client.id);
-  return new Presences([own, ...(await readAll(runner, others))]);
+  const told = await Promise.all(
+    others.map(async (id) => {
+      const fields = await runner.command("HGETALL", clientKey(id)).catch(() => []);
+      return read(id, fieldsOf(fields)) ?? [];
+    }),
+  );
+  return new Presences([own, ...told.flat()]);
 }
 
 async function idsOf(runner: CommandRunner): Promise<string[]> {
   // The latest clients first. The key of a client whose time is over has expired.
   const ids = (await runner.command("ZREVRANGE", CLIENT_INDEX, "0", String(MOST_CLIENTS - 1))) as unknown;
   return Array.isArray(ids) ? ids.map(String) : [];
-}
-
-async function readAll(runner: CommandRunner, others: readonly string[]): Promise<ClientTold[]> {
-  const told = await Promise.all(
-    others.map(async (id) => {
-      const fields = await runner.command("HGETALL", clientKey(id)).catch(() => []);
-      return read(id, fieldsOf(fields));
-    }),
-  );
-  return told.flatMap((each) => each ?? []);
 }
 
 /** Redis clients return the reply of HGETALL as a list, an object or a map. */
