@@ -54,7 +54,7 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
   const events = new Events(outside);
   const round = renewalInterval(watchdogTimeout);
   const presence = new Presence(
-    { runner, clock, events, client, round, look: () => look(), outside },
+    { runner, events, client, round, look: () => look(), outside },
     options.presence,
   );
   const { stir } = presence;
@@ -85,7 +85,7 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
   const look = lookOf(env, permits);
   const inspector = new Inspector(runner, presence, prefix, () => env.assertOpen(""));
   const who = whoHolds(inspector, client, runner);
-  return { env, permits, presence, serverClock: new ServerClock(clock, runner), inspector };
+  return { env, permits, presence, serverClock: new ServerClock(runner), inspector };
 }
 
 function makeReplicas(

@@ -2,7 +2,6 @@
  * Publishes what this client holds and waits for, in one key of its own. It does so as soon as another hold or wait is
  * older than a second, and once in each round while one is. People read that key. No code decides anything by it.
  */
-import type { Clock } from "../base/clock.js";
 import { isLockError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
 import { CLIENT_INDEX, clientKey } from "../base/names.js";
@@ -20,7 +19,6 @@ const AGAIN = 1_000;
 
 export interface PresenceOptions {
   readonly runner: CommandRunner;
-  readonly clock: Clock;
   readonly events: Events;
   readonly client: ClientInfo;
   /** Milliseconds from one write of the key to the next. */
@@ -46,7 +44,7 @@ export class Presence {
 
   constructor(options: PresenceOptions, isOn: boolean) {
     this.#options = options;
-    this.#since = options.clock.wall();
+    this.#since = options.runner.clock.wall();
     this.#isOff = !isOn;
   }
 
@@ -56,8 +54,8 @@ export class Presence {
 
   /** Reads what one client, or each client, tells of itself; what this one would tell comes from its own memory. */
   lookOut(clientId?: string): Promise<Presences> {
-    const { runner, client, clock, look } = this.#options;
-    return lookOut(runner, { client, at: clock.wall(), ...look() }, clientId);
+    const { runner, client, look } = this.#options;
+    return lookOut(runner, { client, at: runner.clock.wall(), ...look() }, clientId);
   }
 
   /** Something is held or awaited from now on. */
@@ -76,9 +74,9 @@ export class Presence {
   #arm(ms: number): void {
     this.#cancel?.();
     this.#isSoon = ms <= LOOK;
-    const { clock, outside } = this.#options;
+    const { runner, outside } = this.#options;
     outside(() => {
-      this.#cancel = clock.after(ms, () => this.#tick());
+      this.#cancel = runner.clock.after(ms, () => this.#tick());
     });
   }
 
@@ -86,7 +84,8 @@ export class Presence {
     this.#cancel = undefined;
     this.#isSoon = false;
     if (this.#isOff) return;
-    const { clock, round, look } = this.#options;
+    const { round, look } = this.#options;
+    const { clock } = this.#options.runner;
     const again = Math.min(round, AGAIN);
     if (this.#work) return this.#arm(again);
     const { holds, waits } = look();

@@ -1,7 +1,8 @@
 /** The latch: a gate that opens for all when it has been counted down to zero. */
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import type { AnyScriptCall } from "../redis/call.js";
 import { counterState, latchCountDown } from "../scripts/generated.js";
-import { type AnyStep, checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
@@ -10,8 +11,8 @@ const NEW_COUNT = "1";
 
 /** Wants the opening, which all waiters get. */
 class Opening extends Request<true> {
-  protected override get attempt(): AnyStep {
-    return { script: counterState, keys: { number: this.wanted.key }, args: {} };
+  protected override get attempt(): AnyScriptCall {
+    return this.wanted.call(counterState, { number: this.wanted.key }, {});
   }
 
   protected override read(count: unknown): Attempt<true> {
@@ -62,12 +63,10 @@ export class CountDownLatch {
   async countDown(): Promise<void> {
     const number = this.#number;
     number.env.assertOpen(this.name);
-    const marker = number.marker();
-    await number.give((latest) => ({
-      script: latchCountDown,
-      keys: { count: number.key, channel: number.channel, marker },
-      args: { markerTtl: MARKER_TTL, latest, publish: number.publish },
-    }));
+    const keys = { count: number.key, channel: number.channel, marker: number.marker() };
+    await number.give((latest) =>
+      number.call(latchCountDown, keys, { markerTtl: MARKER_TTL, latest, publish: number.publish }),
+    );
   }
 
   /**

@@ -17,9 +17,9 @@ import { callTombstone, latchChannel, semaphoreChannel } from "../base/names.js"
 import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
-import type { AnyScriptCall, Call, Reader } from "../redis/call.js";
+import type { AnyScriptCall, Reader } from "../redis/call.js";
 import { counterState, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
-import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Wanted } from "../waiting/wanted.js";
 import type { ServerClock } from "./server-clock.js";
 
@@ -36,15 +36,6 @@ const TOO_LATE = -1;
 const COUNTED: Traits = {};
 /** Its opening takes nothing from those who wait for it. */
 const LATCH: Traits = { shared: true };
-
-/** A script with its keys and arguments. */
-export type Step<K extends KeyValues, A extends ArgumentValues> = Pick<
-  Call<K, A>,
-  "script" | "keys" | "args"
->;
-
-/** The script of a try, with its keys and arguments. */
-export type AnyStep = Pick<AnyScriptCall, "script" | "keys" | "args">;
 
 export class SharedNumber implements Wanted {
   readonly env: Env;
@@ -88,20 +79,26 @@ export class SharedNumber implements Wanted {
     return callTombstone(this.key, this.env.wireId());
   }
 
-  /** Runs a step until Redis has answered. */
-  callUntilAnswered<K extends KeyValues, A extends ArgumentValues>(make: () => Step<K, A>): Promise<number> {
-    return this.env.runner.callUntilAnswered(() => this.#call(make()), Number, noop);
+  /** What is sent: a script with its keys and arguments. */
+  call<K extends KeyValues, A extends ArgumentValues>(
+    script: Script<K, A>,
+    keys: NoInfer<K>,
+    args: NoInfer<A>,
+  ): AnyScriptCall {
+    return { lockName: this.lockName, script, keys, args };
+  }
+
+  /** Sends a call until Redis has answered; it is made anew each time. */
+  callUntilAnswered(make: () => AnyScriptCall): Promise<number> {
+    return this.env.runner.callUntilAnswered(make, Number, noop);
   }
 
   /** Gives back what the call of this id took or may yet take, until Redis has answered. */
-  undo<K extends KeyValues, A extends ArgumentValues>(
-    id: string,
-    stepOf: (id: string) => Step<K, A>,
-  ): Promise<unknown> {
+  undo(id: string, undoing: (id: string) => AnyScriptCall): Promise<unknown> {
     const { env, key, kind } = this;
     const undo = ([first = ""]: readonly string[]) => {
-      const step = stepOf(first);
-      return this.callUntilAnswered(() => step);
+      const call = undoing(first);
+      return this.callUntilAnswered(() => call);
     };
     return env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
@@ -113,21 +110,18 @@ export class SharedNumber implements Wanted {
 
   /**
    * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
-   * then. The step is made for each try, with the time of the server's clock until which it may be run. `done`: called when
+   * then. The call is made for each try, with the time of the server's clock until which it may be run. `done`: called when
    * Redis has answered, however late. Allowed while the client closes, since permits have to be given back.
    * @throws as {@link goOn}
    */
-  give<K extends KeyValues, A extends ArgumentValues>(
-    make: (latest: number) => Step<K, A>,
-    done: () => void = noop,
-  ): Promise<number> {
+  give(make: (latest: number) => AnyScriptCall, done: () => void = noop): Promise<number> {
     const { runner, clock } = this.env;
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
     return this.goOn(async () => {
       for (;;) {
         const word = await runner.callUntilAnswered(
-          () => this.#call(make(this.#serverClock.in(this.key, left()))),
+          () => make(this.#serverClock.in(this.key, left())),
           this.#readWord,
           noop,
           undefined,
@@ -171,10 +165,6 @@ export class SharedNumber implements Wanted {
     return word;
   };
 
-  #call<K extends KeyValues, A extends ArgumentValues>(step: Step<K, A>): Call<K, A> {
-    return { lockName: this.lockName, ...step };
-  }
-
   /** The error of a run whose wait is over; `had`: what the semaphore had. */
   tooFew(had: string, waited: number): LockTimeoutError {
     const what = `semaphore "${this.lockName}" had ${had}`;
@@ -182,32 +172,27 @@ export class SharedNumber implements Wanted {
     return new LockTimeoutError(this.lockName, waited, { what, cure });
   }
 
-  /** Sends a step that reads, or that is as good as once when it is sent again. */
-  async ask<K extends KeyValues, A extends ArgumentValues, T>(
-    make: () => Step<K, A>,
-    read: Reader<T>,
-  ): Promise<T> {
+  /** Sends a call that reads, or that is as good as once when it is sent again. */
+  async ask<T>(make: () => AnyScriptCall, read: Reader<T>): Promise<T> {
     const { env, lockName } = this;
     env.assertOpen(lockName);
     if (!env.runner.prepared) await env.runner.prepare(lockName, env.runner.commandTimeout).catch(tellCaller);
-    return env.runner.call(this.#call(make()), read).catch(tellCaller);
+    return env.runner.call(make(), read).catch(tellCaller);
   }
 
   /** The number as it is; 0 if there is none. */
   read(): Promise<number> {
-    return this.ask(() => ({ script: counterState, keys: { number: this.key }, args: {} }), Number);
+    return this.ask(() => this.call(counterState, { number: this.key }, {}), Number);
   }
 
   /** Sets the number, unless there is one, and tells waiters `message`. Resolves with whether this call set it. */
   async trySet(count: number, message: string = String(count)): Promise<boolean> {
     this.env.assertOpen(this.lockName);
-    const marker = this.marker();
-    const set = await this.give((latest) => ({
-      script: counterTrySet,
-      keys: { number: this.key, channel: this.channel, marker },
-      args: { count, message, markerTtl: MARKER_TTL, latest, publish: this.publish },
-    }));
-    return set === 1;
+    const keys = { number: this.key, channel: this.channel, marker: this.marker() };
+    const args = { count, message, markerTtl: MARKER_TTL };
+    const make = (latest: number) =>
+      this.call(counterTrySet, keys, { ...args, latest, publish: this.publish });
+    return (await this.give(make)) === 1;
   }
 
   /** Makes more permits. */
@@ -229,13 +214,11 @@ export class SharedNumber implements Wanted {
 
   /** Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total. */
   async add(count: number, message: string, done?: () => void): Promise<void> {
-    const marker = this.marker();
-    const step = (latest: number) => ({
-      script: semaphoreRelease,
-      keys: { permits: this.key, channel: this.channel, marker },
-      args: { count, message, markerTtl: MARKER_TTL, latest, publish: this.publish },
-    });
-    await this.give(step, done);
+    const keys = { permits: this.key, channel: this.channel, marker: this.marker() };
+    const args = { count, message, markerTtl: MARKER_TTL };
+    const make = (latest: number) =>
+      this.call(semaphoreRelease, keys, { ...args, latest, publish: this.publish });
+    await this.give(make, done);
   }
 
   emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {

@@ -15,7 +15,7 @@ import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import { KeptPermit } from "./kept-permit.js";
 import type { KeptPermits } from "./kept-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { checkId, endStep, keysOf, type Permit, TakePermit } from "./permit-want.js";
+import { checkId, endPermit, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import type { SignalOptions } from "./semaphore.js";
 
 /** Options of {@link PermitExpirableSemaphore.acquire}. */
@@ -161,9 +161,9 @@ export class PermitExpirableSemaphore {
     number.env.assertOpen(this.name);
     if (known === undefined) return false;
     const { keys, args } = this.#setting(known);
-    const step = () => ({ script: permitsUpdate, keys, args: { id: known, lease: ms, ...args() } });
+    const update = () => number.call(permitsUpdate, keys, { id: known, lease: ms, ...args() });
     const kept = this.#kept.get(number, known);
-    const set = await number.ask(step, isOne);
+    const set = await number.ask(update, isOne);
     if (!kept) return set;
     if (!set) kept.gone();
     else if (!kept.lost) this.#kept.drop(kept);
@@ -203,7 +203,7 @@ export class PermitExpirableSemaphore {
   async setPermits(permits: number): Promise<void> {
     const count = checkInteger(permits, "permits", 0);
     const { keys, args } = this.#setting("limit");
-    await this.#number.ask(() => ({ script: permitsSet, keys, args: { count, ...args() } }), isOne);
+    await this.#number.ask(() => this.#number.call(permitsSet, keys, { count, ...args() }), isOne);
   }
 
   /**
@@ -254,7 +254,7 @@ export class PermitExpirableSemaphore {
       return out;
     };
     return number.goOn(() => {
-      const work = number.callUntilAnswered(() => endStep(number, id, call)).then(answered);
+      const work = number.callUntilAnswered(() => endPermit(number, id, call)).then(answered);
       this.#kept.returns(number, id, work);
       return work;
     });
@@ -263,14 +263,16 @@ export class PermitExpirableSemaphore {
   #keep({ id, sent }: Permit): void {
     const number = this.#number;
     const call = number.env.wireId();
-    const giveBack = () => number.callUntilAnswered(() => endStep(number, id, call));
+    const giveBack = () => number.callUntilAnswered(() => endPermit(number, id, call));
     this.#kept.keep(new KeptPermit(this.#kept, number, id, sent, giveBack));
   }
 
   #ask(): Promise<InspectedNumber> {
     const number = this.#number;
     const keys = { number: number.key, leases: permitLeases(number.key) };
-    const step = () => ({ script: counterInspect, keys, args: {} });
-    return number.ask(step, (reply) => readNumber(reply) ?? UNSET);
+    return number.ask(
+      () => number.call(counterInspect, keys, {}),
+      (reply) => readNumber(reply) ?? UNSET,
+    );
   }
 }

@@ -4,8 +4,9 @@ import { LockLostError } from "../base/errors.js";
 import { permitId } from "../base/ids.js";
 import { untilDeadline } from "../base/lease.js";
 import { permitLeases, tombstone } from "../base/names.js";
+import type { AnyScriptCall } from "../redis/call.js";
 import { permitsAcquire, permitsRelease } from "../scripts/generated.js";
-import { type AnyStep, MARKER_TTL, type SharedNumber, type Step } from "./number.js";
+import { MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request, type RequestOptions } from "./request.js";
 
 export interface Permit {
@@ -13,16 +14,8 @@ export interface Permit {
   readonly sent: Instant;
 }
 
-/** The keys that all steps have. */
-export type PermitKeys = Readonly<Record<"permits" | "leases" | "channel", string>>;
-
-/** A step that ends one permit. */
-export type End = Step<
-  PermitKeys & { readonly tombstone: string },
-  { readonly id: string; readonly call: string; readonly tombstoneTtl: number; readonly publish: string }
->;
-
-export function keysOf({ key, channel }: SharedNumber): PermitKeys {
+/** The keys that all calls have. */
+export function keysOf({ key, channel }: SharedNumber): Record<"permits" | "leases" | "channel", string> {
   return { permits: key, leases: permitLeases(key), channel };
 }
 
@@ -36,11 +29,11 @@ export class TakePermit extends Request<Permit> {
     this.#lease = lease;
   }
 
-  protected override get attempt(): AnyStep {
-    const { key, publish } = this.wanted;
+  protected override get attempt(): AnyScriptCall {
+    const { wanted: number } = this;
     const id = this.#id;
-    const keys = { tombstone: tombstone(key, id), ...keysOf(this.wanted) };
-    return { script: permitsAcquire, keys, args: { id, lease: this.#lease, publish } };
+    const keys = { tombstone: tombstone(number.key, id), ...keysOf(number) };
+    return number.call(permitsAcquire, keys, { id, lease: this.#lease, publish: number.publish });
   }
 
   protected override read(reply: unknown): Attempt<Permit> {
@@ -56,18 +49,15 @@ export class TakePermit extends Request<Permit> {
 
   protected override undo(): Promise<unknown> {
     const number = this.wanted;
-    return number.undo(this.#id, (id) => endStep(number, id, number.env.wireId()));
+    return number.undo(this.#id, (id) => endPermit(number, id, number.env.wireId()));
   }
 }
 
-/** The step that gives a permit back, or gives it up; `call` names the call that does so. */
-export function endStep(number: SharedNumber, id: string, call: string): End {
-  const { key, publish } = number;
-  return {
-    script: permitsRelease,
-    keys: { tombstone: tombstone(key, id), ...keysOf(number) },
-    args: { id, call, tombstoneTtl: MARKER_TTL, publish },
-  };
+/** Gives a permit back, or gives it up; `call` names the call that does so. */
+export function endPermit(number: SharedNumber, id: string, call: string): AnyScriptCall {
+  const keys = { tombstone: tombstone(number.key, id), ...keysOf(number) };
+  const args = { id, call, tombstoneTtl: MARKER_TTL, publish: number.publish };
+  return number.call(permitsRelease, keys, args);
 }
 
 /** A permit's id in lower case; undefined for a text that is no id. */

@@ -4,7 +4,7 @@ import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { quietly } from "../base/work.js";
 import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
 import { type Limits, Waiter } from "../waiting/waiter.js";
-import type { AnyStep, SharedNumber } from "./number.js";
+import type { SharedNumber } from "./number.js";
 
 /**
  * The answer to a try. Granted: `remaining` of the number is free for other calls. Refused: `ttl` is in how many
@@ -31,7 +31,7 @@ export abstract class Request<G> extends Waiter<SharedNumber, G> {
   }
 
   /** What a try sends. */
-  protected abstract get attempt(): AnyStep;
+  protected abstract get attempt(): AnyScriptCall;
 
   /** @throws LOCK_LOST if a grant came too late */
   protected abstract read(reply: unknown): Attempt<G>;
@@ -65,7 +65,7 @@ export abstract class Request<G> extends Waiter<SharedNumber, G> {
   }
 
   protected override request(): AnyScriptCall | PlainCommand {
-    return this.try({ lockName: this.lockName, ...this.attempt });
+    return this.try(this.attempt);
   }
 
   protected override answered(reply: unknown): void {

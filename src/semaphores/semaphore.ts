@@ -2,9 +2,10 @@
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError } from "../base/errors.js";
 import type { LiveSet } from "../base/live-set.js";
+import type { AnyScriptCall } from "../redis/call.js";
 import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
 import type { Live } from "./kept-permit.js";
-import { type AnyStep, checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request, type RequestOptions } from "./request.js";
 import { RunningPermits } from "./running-permits.js";
 
@@ -37,9 +38,9 @@ class Take extends Request<number> {
     return Math.max(1, this.#count);
   }
 
-  protected override get attempt(): AnyStep {
+  protected override get attempt(): AnyScriptCall {
     const keys = { permits: this.wanted.key, marker: this.#marker };
-    return { script: semaphoreAcquire, keys, args: { count: this.#count, markerTtl: MARKER_TTL } };
+    return this.wanted.call(semaphoreAcquire, keys, { count: this.#count, markerTtl: MARKER_TTL });
   }
 
   protected override read(reply: unknown): Attempt<number> {
@@ -49,13 +50,11 @@ class Take extends Request<number> {
   }
 
   protected override undo(): Promise<unknown> {
-    const { key, channel, publish } = this.wanted;
-    const args = { markerTtl: MARKER_TTL, publish };
-    return this.wanted.undo(this.#marker, (marker) => ({
-      script: semaphoreUndo,
-      keys: { permits: key, channel, marker },
-      args,
-    }));
+    const { wanted: number } = this;
+    const { key, channel, publish } = number;
+    return number.undo(this.#marker, (marker) =>
+      number.call(semaphoreUndo, { permits: key, channel, marker }, { markerTtl: MARKER_TTL, publish }),
+    );
   }
 }
 

@@ -4,25 +4,28 @@
  *
  * A time that is too early is safe: the script then does nothing, and its answer tells the time. A time that is too
  * late would let a late copy of a call run after its marker has lapsed. So a master that has not answered yet has no
- * time at all. The client forgets all times once it has lost a connection: the next one may lead to another machine.
+ * time at all. No time counts once the client has lost a connection: the next one may lead to another machine.
  */
-import { type Clock, type Instant, instant, leastElapsedSince } from "../base/clock.js";
+import { type Instant, instant, leastElapsedSince } from "../base/clock.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { masterAddress } from "../redis/connection.js";
 
 /** Long past, for every server; 0 would mean no limit. */
 const LONG_AGO = 1;
 
+interface Heard {
+  readonly at: Instant;
+  readonly time: number;
+  /** The {@link CommandRunner.connectionEpoch} in which it was heard. */
+  readonly epoch: number;
+}
+
 export class ServerClock {
-  readonly #clock: Clock;
   readonly #runner: CommandRunner;
   /** The times by the master's address. */
-  readonly #heard = new Map<string, { readonly at: Instant; readonly time: number }>();
-  /** The {@link CommandRunner.connectionEpoch} in which these times were heard. */
-  #epoch = 0;
+  readonly #heard = new Map<string, Heard>();
 
-  constructor(clock: Clock, runner: CommandRunner) {
-    this.#clock = clock;
+  constructor(runner: CommandRunner) {
     this.#runner = runner;
   }
 
@@ -31,25 +34,22 @@ export class ServerClock {
    * known.
    */
   in(key: string, ms: number): number {
-    this.#forgetLost();
     const heard = this.#heard.get(this.#masterOf(key));
-    if (!heard) return LONG_AGO;
-    return Math.max(LONG_AGO, Math.floor(heard.time + leastElapsedSince(this.#clock, heard.at) + ms));
+    if (heard?.epoch !== this.#runner.connectionEpoch) return LONG_AGO;
+    return Math.max(LONG_AGO, Math.floor(heard.time + leastElapsedSince(this.#runner.clock, heard.at) + ms));
   }
 
   /** Notes the time that the answer to a call on this key told, in seconds. */
   hear(key: string, seconds: number): void {
-    this.#forgetLost();
-    this.#heard.set(this.#masterOf(key), { at: instant(this.#clock), time: seconds * 1_000 });
+    const heard = {
+      at: instant(this.#runner.clock),
+      time: seconds * 1_000,
+      epoch: this.#runner.connectionEpoch,
+    };
+    this.#heard.set(this.#masterOf(key), heard);
   }
 
   #masterOf(key: string): string {
     return masterAddress(this.#runner.connection, key);
-  }
-
-  #forgetLost(): void {
-    if (this.#epoch === this.#runner.connectionEpoch) return;
-    this.#epoch = this.#runner.connectionEpoch;
-    this.#heard.clear();
   }
 }
