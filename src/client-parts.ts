@@ -48,7 +48,6 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     legacyServer,
     outside,
   });
-  const sharded = () => runner.publishCommand === "SPUBLISH";
   const groupOf = isCluster(connection) ? slotOf : () => 0;
   const client = describeSelf(options.label);
   const events = new Events(outside);
@@ -64,7 +63,7 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     clock,
     runner,
     masters: new KnownMasters(runner),
-    router: new Router({ connection, alive, clock, sharded, outside }),
+    router: new Router(runner, outside),
     renewers: makeRenewers(runner, watchdogTimeout),
     events,
     stir,

@@ -5,19 +5,17 @@
  * pub/sub each master that has channels needs one, and channels move with their slots. A message is only a hint to try
  * again: a message too many costs one try, and no message is trusted.
  */
-import type { Clock } from "../base/clock.js";
 import { microtask } from "../base/platform.js";
 import { trace } from "../base/trace.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import {
   addressOf,
   type ClusterConnection,
-  type Connection,
   isCluster,
   masterOf,
   type ServerConnection,
   type SubscriberConnection,
 } from "../redis/connection.js";
-import type { KeepAlive } from "../redis/keep-alive.js";
 import { Subscriber } from "./subscriber.js";
 
 const SETTLE_PAUSE = 100;
@@ -32,33 +30,30 @@ export interface Listener {
   closed?(): void;
 }
 
-export interface RouterOptions {
-  /** The client's own. */
-  readonly connection: Connection;
-  readonly alive: KeepAlive;
-  readonly clock: Clock;
-  /** Whether releases are announced by SPUBLISH. */
-  readonly sharded: () => boolean;
-  /** Runs a function outside every scope: a socket passes the context in which it was made to its listeners. */
-  readonly outside: (fn: () => void) => void;
-}
-
 /** A standalone connection, or the only one needed in a cluster with classic pub/sub. */
 const ANY_NODE = "";
 
 export class Router {
-  readonly options: RouterOptions;
+  readonly runner: CommandRunner;
+  readonly #outside: (fn: () => void) => void;
   readonly #listeners = new Map<string, Set<Listener>>();
   /** By node (`host:port`). */
   readonly #subscribers = new Map<string, Subscriber>();
   #cancelSettle: (() => void) | undefined;
   #closed = false;
 
-  constructor(options: RouterOptions) {
-    this.options = options;
-    const { connection } = options;
+  /** `outside` runs a function outside every scope: a socket passes the context in which it was made to its listeners. */
+  constructor(runner: CommandRunner, outside: (fn: () => void) => void) {
+    this.runner = runner;
+    this.#outside = outside;
+    const { connection } = runner;
     if (!isCluster(connection)) return;
     for (const change of ["refresh", "-node", "ready"]) connection.on(change, () => this.settleSoon());
+  }
+
+  /** Releases are announced by SPUBLISH. */
+  get isSharded(): boolean {
+    return this.runner.publishCommand === "SPUBLISH";
   }
 
   /** Listens to a channel until the returned function is called. The first hint comes with the server's confirmation. */
@@ -69,7 +64,7 @@ export class Router {
       this.#welcome(channel, listener);
     } else {
       this.#listeners.set(channel, new Set([listener]));
-      this.options.outside(() => this.#subscribeAtHome(channel));
+      this.#outside(() => this.#subscribeAtHome(channel));
     }
     return () => this.#unsubscribe(channel, listener);
   }
@@ -135,10 +130,10 @@ export class Router {
 
   /** The node that a channel's messages arrive at; undefined while the cluster is not known. */
   #home(channel: string): { node: string; source: ServerConnection } | undefined {
-    const { connection, sharded } = this.options;
+    const { connection } = this.runner;
     if (!isCluster(connection)) return { node: ANY_NODE, source: connection as SubscriberConnection };
     const masters = new Map(connection.nodes("master").map((node) => [addressOf(node), node]));
-    const node = sharded() ? masterOf(connection, channel) : this.#anyMaster(masters);
+    const node = this.isSharded ? masterOf(connection, channel) : this.#anyMaster(masters);
     const source = node === undefined ? undefined : masters.get(node);
     return node !== undefined && source ? { node, source } : undefined;
   }
@@ -151,11 +146,11 @@ export class Router {
   /** Moves each channel to its node, a little later: changes of the topology come in bursts. */
   settleSoon(): void {
     if (this.#closed || this.#cancelSettle) return;
-    const { clock, outside, connection } = this.options;
+    const { clock, connection } = this.runner;
     this.#cancelSettle = clock.after(SETTLE_PAUSE, () => {
       this.#cancelSettle = undefined;
       if (!isCluster(connection)) return this.#retryStray();
-      outside(() => this.#settle(connection));
+      this.#outside(() => this.#settle(connection));
     });
   }
 

@@ -29,11 +29,11 @@ export class Subscriber {
   #closed = false;
 
   constructor(source: ServerConnection, router: Router) {
-    const { clock, alive, sharded } = router.options;
+    const { clock, alive } = router.runner;
     this.#router = router;
     this.#clock = clock;
     this.#alive = alive;
-    this.#sharded = sharded();
+    this.#sharded = router.isSharded;
     this.#connection = ownServer(source, alive, OPTIONS);
     alive.add(this.#connection);
     this.#connection.on("error", (error: Error) => trace?.("subscriber: %s", error.name));
