@@ -69,13 +69,9 @@ export class Router {
     return () => this.#unsubscribe(channel, listener);
   }
 
-  #isConfirmed(channel: string): boolean {
-    return [...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel));
-  }
-
   /** A listener that joins a confirmed channel has missed its earlier messages, so it gets one hint. */
   #welcome(channel: string, listener: Listener): void {
-    if (!this.#isConfirmed(channel)) return;
+    if (![...this.#subscribers.values()].some((subscriber) => subscriber.listensTo(channel))) return;
     microtask(() => {
       if (this.#listeners.get(channel)?.has(listener)) listener.hint();
     });
@@ -106,10 +102,6 @@ export class Router {
     if (!home) return this.settleSoon();
     const subscriber = this.#subscribers.get(home.node) ?? this.#connect(home.node, home.source);
     if (!subscriber.has(channel)) subscriber.add(channel);
-  }
-
-  #subscribeAll(): void {
-    for (const channel of this.#listeners.keys()) this.#subscribeAtHome(channel);
   }
 
   #connect(node: string, source: ServerConnection): Subscriber {
@@ -146,15 +138,21 @@ export class Router {
   /** Moves each channel to its node, a little later: changes of the topology come in bursts. */
   settleSoon(): void {
     if (this.#closed || this.#cancelSettle) return;
-    const { clock, connection } = this.runner;
-    this.#cancelSettle = clock.after(SETTLE_PAUSE, () => {
+    this.#cancelSettle = this.runner.clock.after(SETTLE_PAUSE, () => {
       this.#cancelSettle = undefined;
-      if (!isCluster(connection)) return this.#retryStray();
-      this.#outside(() => this.#settle(connection));
+      this.#outside(() => this.#settle());
     });
   }
 
-  #settle(cluster: ClusterConnection): void {
+  #settle(): void {
+    const { connection } = this.runner;
+    if (isCluster(connection)) this.#leaveGone(connection);
+    for (const channel of this.#listeners.keys()) this.#subscribeAtHome(channel);
+    // Those that failed for a passing reason.
+    for (const subscriber of this.#subscribers.values()) subscriber.retry();
+  }
+
+  #leaveGone(cluster: ClusterConnection): void {
     const known = new Set(cluster.nodes("master").map(addressOf));
     for (const [node, subscriber] of this.#subscribers) {
       if (known.has(node)) continue;
@@ -162,12 +160,5 @@ export class Router {
       subscriber.close();
       this.#subscribers.delete(node);
     }
-    this.#subscribeAll();
-    this.#retryStray();
-  }
-
-  /** Subscribes again the channels that failed for a passing reason. */
-  #retryStray(): void {
-    for (const subscriber of this.#subscribers.values()) subscriber.retry();
   }
 }

