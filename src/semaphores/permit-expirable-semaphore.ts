@@ -34,6 +34,12 @@ function isOne(reply: unknown): boolean {
   return Number(reply) === 1;
 }
 
+interface Taken {
+  readonly id: string;
+  /** Of a permit without a lease. */
+  readonly kept: KeptPermit | undefined;
+}
+
 const UNSET: InspectedNumber = { permits: 0, out: 0, hasLeases: false };
 
 /**
@@ -75,7 +81,7 @@ export class PermitExpirableSemaphore {
    */
   async acquire(options?: PermitOptions): Promise<string> {
     const { lease, signal } = checkOptions(options, ["lease", "signal"], "acquire");
-    return (await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as string;
+    return ((await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as Taken).id;
   }
 
   /**
@@ -85,7 +91,7 @@ export class PermitExpirableSemaphore {
    */
   async tryAcquire(wait?: number, lease?: number, options?: SignalOptions): Promise<string | null> {
     const { signal } = checkOptions(options, ["signal"], "tryAcquire");
-    return (await this.#take(checkWait(wait) ?? 0, lease, signal)) ?? null;
+    return (await this.#take(checkWait(wait) ?? 0, lease, signal))?.id ?? null;
   }
 
   /**
@@ -99,9 +105,9 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     const { clock } = number.env;
     const begun = clock.mono();
-    const id = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
-    if (id === undefined) throw number.tooFew("no free permit", clock.mono() - begun);
-    const kept = this.#kept.get(number, id);
+    const taken = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
+    if (!taken) throw number.tooFew("no free permit", clock.mono() - begun);
+    const { id, kept } = taken;
     let result: T;
     let wasOut = true;
     try {
@@ -227,17 +233,19 @@ export class PermitExpirableSemaphore {
     return { keys, args: () => ({ call, markerTtl: MARKER_TTL, publish: number.publish }) };
   }
 
-  async #take(wait: number, given: unknown, abort: unknown): Promise<string | undefined> {
+  async #take(wait: number, given: unknown, abort: unknown): Promise<Taken | undefined> {
     const ms = checkLease(given);
     const signal = checkSignal(abort);
     const number = this.#number;
+    let kept: KeptPermit | undefined;
     const accept = (granted: Permit, waited: number) => {
-      if (ms === undefined) this.#keep(granted);
+      if (ms === undefined) kept = this.#keep(granted);
       const event = { waited, nested: false, permitId: granted.id };
       number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
     };
     const lease = ms ?? number.env.settings.watchdogTimeout;
-    return (await new TakePermit(number, lease, { wait, signal, accept }).start())?.id;
+    const permit = await new TakePermit(number, lease, { wait, signal, accept }).start();
+    return permit && { id: permit.id, kept };
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
@@ -260,11 +268,13 @@ export class PermitExpirableSemaphore {
     });
   }
 
-  #keep({ id, sent }: Permit): void {
+  #keep({ id, sent }: Permit): KeptPermit {
     const number = this.#number;
     const call = number.env.wireId();
     const giveBack = () => number.callUntilAnswered(() => endPermit(number, id, call));
-    this.#kept.keep(new KeptPermit(this.#kept, number, id, sent, giveBack));
+    const kept = new KeptPermit(this.#kept, number, id, sent, giveBack);
+    this.#kept.keep(kept);
+    return kept;
   }
 
   #ask(): Promise<InspectedNumber> {

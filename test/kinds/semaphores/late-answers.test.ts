@@ -5,7 +5,7 @@ import { channel } from "node:diagnostics_channel";
 import { expect } from "vitest";
 import { ReplyError } from "../../../src/entries/testing/reply.js";
 import type { LockCallContext } from "../../../src/index.js";
-import { NAME, watch } from "../../support/place/index.js";
+import { deferred, NAME, watch } from "../../support/place/index.js";
 import { type Numbers, test } from "./place.js";
 
 const BUSY = "NOREPLICAS Not enough good replicas to write.";
@@ -134,25 +134,32 @@ test("a release that no answer came to for 40 s does not count, and `error` tell
 
 // Microtasks between an answer and the close: at some of them the grant is on its way to the caller.
 for (let ticks = 0; ticks < 12; ticks++) {
-  test(`a close ${ticks} ticks after a permit was granted is told alike by caller, event and channel [§8 diagnostics] [B119]`, async (place) => {
-    const { a, permits, settle } = place;
-    await permits().trySetPermits(2);
-    const outcomes: unknown[] = [];
-    const onEnd = ({ outcome }: LockCallContext) => void outcomes.push(outcome);
-    const ends = channel("tracing:holdfast:lock:asyncEnd");
-    ends.subscribe(onEnd as never);
-    a.listen("acquired", "gaveUp", "lost").keep("replies");
-    const call = watch(permits().acquire());
-    await settle();
-    const arrived = a.letGo();
-    for (let i = 0; i < ticks; i++) await undefined;
-    await a.client.close({ timeout: 0 });
-    await arrived;
-    ends.unsubscribe(onEnd as never);
-    const [told, isGranted] = [a.told.map(({ name }) => name), call.state === "resolved"];
-    expect([told, outcomes]).toEqual(
-      isGranted ? [["acquired", "lost"], ["acquired"]] : [["gaveUp"], ["closed"]],
-    );
-    expect(isGranted || call.outcome).toBe(isGranted || "CLIENT_CLOSED");
-  });
+  for (const by of ["acquire", "run"])
+    test(`a close ${ticks} ticks after a permit was granted to ${by}() is told alike by caller, event and channel [§8 diagnostics] [B119]`, async (place) => {
+      const { a, permits, settle } = place;
+      await permits().trySetPermits(2);
+      const outcomes: unknown[] = [];
+      const inside = deferred();
+      const onEnd = ({ outcome }: LockCallContext) => void outcomes.push(outcome);
+      const ends = channel("tracing:holdfast:lock:asyncEnd");
+      ends.subscribe(onEnd as never);
+      a.listen("acquired", "gaveUp", "lost").keep("replies");
+      const call = watch<unknown>(by === "run" ? permits().run(() => inside.promise) : permits().acquire());
+      await settle();
+      const arrived = a.letGo();
+      for (let i = 0; i < ticks; i++) await undefined;
+      await a.client.close({ timeout: 0 });
+      await arrived;
+      inside.resolve();
+      await settle();
+      ends.unsubscribe(onEnd as never);
+      const [told, isGranted] = [a.told.map(({ name }) => name), outcomes.includes("acquired")];
+      expect([told, outcomes]).toEqual(
+        isGranted ? [["acquired", "lost"], ["acquired"]] : [["gaveUp"], ["closed"]],
+      );
+      const whenGranted = by === "run" ? "rejected" : "resolved";
+      expect(call.state).toBe(isGranted ? whenGranted : "rejected");
+      if (call.state === "rejected")
+        expect(call.error).toMatchObject({ code: isGranted ? "LOCK_LOST" : "CLIENT_CLOSED" });
+    });
 }
