@@ -25,7 +25,7 @@ export class GroupGrant implements Held, Whole {
   readonly lockName: string;
   readonly lockKey: string;
   readonly clock: Clock;
-  /** `clientId:n` of the first member that has granted it, or may yet do so. */
+  /** `clientId:n` of the first member that has granted it; where its owner had most members before, that of the first of all. */
   readonly ownerId: string;
   readonly hold: HoldRecord<GroupGrant>;
   /** Those that are granted, or may yet be, in the one order of all groups. */
@@ -43,9 +43,9 @@ export class GroupGrant implements Held, Whole {
     this.clock = members.first.env.clock;
     this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
     this.#isPrivate = asked === undefined;
-    // Where the owner's grants were found to be gone, what another member still has of them is not this hold's.
-    const isAnew = this.#seats.some((seat) => seat.isAnew);
-    const own = this.#seats.filter((seat) => seat.hold || !isAnew || !seat.isNesting);
+    const granted = this.#seats.filter(({ hold }) => hold);
+    const isNested = granted.filter(({ isNesting }) => isNesting).length >= members.quorum;
+    const own = isNested ? this.#seats : granted;
     this.ownerId = own.reduce((a, b) => (a.member.at < b.member.at ? a : b)).seatId;
     this.hold = new HoldRecord<GroupGrant>(this, "only", frame ? "run" : "bare", lease === undefined, frame);
   }

@@ -27,8 +27,6 @@ export class Seat extends Call {
   ttl = -1;
   /** Its call has asked for it. */
   isAsked = false;
-  /** How often it was tried. */
-  #tried = 0;
   readonly #of: GroupCall;
 
   /** `waits`: it stands in the member's line if it is refused. */
@@ -50,11 +48,6 @@ export class Seat extends Call {
   /** It re-enters, or has re-entered, a grant that its owner had. */
   get isNesting(): boolean {
     return this.seatId !== this.wireId;
-  }
-
-  /** The grant that its owner had was found to be gone, so it has one of its own. */
-  get isAnew(): boolean {
-    return this.#tried > 1 && this.hold !== undefined && !this.isNesting;
   }
 
   /** Its owner has another hold on this side. */
@@ -117,11 +110,6 @@ export class Seat extends Call {
   protected override refuse(ttl: number): void {
     this.ttl = ttl;
     super.refuse(ttl);
-  }
-
-  protected override tries(): void {
-    this.#tried++;
-    super.tries();
   }
 
   protected override tellGranted(hold: HoldRecord<Grant>): void {
