@@ -213,8 +213,8 @@ for (const gone of [
   );
 
 redRow(
-  "with a minority forgotten the owner re-enters by the majority, and wins it back after its last unlock [§4 red-kept]",
-  async ({ red, client, servers, settle, heldOn }) => {
+  "with a minority forgotten the owner re-enters by the majority, counts what answers, and wins it back after its last unlock [§4 red-kept] [§4 group-face]",
+  async ({ a, red, client, servers, settle, pass, heldOn }) => {
     await client.scope(async () => {
       const outer = await red.lock({ lease: LEASE });
       await settle();
@@ -223,6 +223,11 @@ redRow(
       const innermost = await red.tryLock(0, LEASE);
       expect([outer.isHeld, inner.isHeld, innermost?.isHeld]).toEqual([true, true, true]);
       expect(await red.getHoldCount()).toBe(3);
+      a.at(2).keep("requests");
+      const ofTwo = watch(red.getHoldCount());
+      await pass(ANSWER);
+      expect(ofTwo.outcome).toBe(2);
+      await a.letGo();
       for (const hold of [inner, outer, innermost]) await hold?.unlock();
       await settle();
       const again = await red.lock({ lease: LEASE });

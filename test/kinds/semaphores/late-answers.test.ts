@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { ReplyError } from "../../../src/entries/testing/reply.js";
 import type { LockCallContext } from "../../../src/index.js";
 import { deferred, NAME, watch } from "../../support/place/index.js";
-import { type Numbers, test } from "./place.js";
+import { ID, type Numbers, test } from "./place.js";
 
 const BUSY = "NOREPLICAS Not enough good replicas to write.";
 
@@ -157,9 +157,7 @@ for (let ticks = 0; ticks < 12; ticks++) {
       expect([told, outcomes]).toEqual(
         isGranted ? [["acquired", "lost"], ["acquired"]] : [["gaveUp"], ["closed"]],
       );
-      const whenGranted = by === "run" ? "rejected" : "resolved";
-      expect(call.state).toBe(isGranted ? whenGranted : "rejected");
-      if (call.state === "rejected")
-        expect(call.error).toMatchObject({ code: isGranted ? "LOCK_LOST" : "CLIENT_CLOSED" });
+      const whenGranted = by === "run" ? "LOCK_LOST" : ID;
+      expect(call.outcome).toEqual(isGranted ? whenGranted : "CLIENT_CLOSED");
     });
 }
