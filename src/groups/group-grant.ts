@@ -10,7 +10,7 @@ import type { Hold } from "../lock/hold.js";
 import { type Held, HoldRecord, type Whole } from "../lock/hold-record.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { GroupCall } from "./group-call.js";
-import { fulfilled, type Members, rejected, votes, withErrors } from "./members.js";
+import { type Members, rejected, votes, withErrors } from "./members.js";
 import type { Seat } from "./seat.js";
 
 /** The innermost hold of this group among the counts of a grant of a member. */
@@ -126,7 +126,7 @@ export class GroupGrant implements Held, Whole {
   }
 
   get #holds(): HoldRecord<Grant>[] {
-    return this.#seats.flatMap(({ hold }) => hold ?? []);
+    return this.#seats.map(({ hold }) => hold).filter((hold) => hold !== undefined);
   }
 
   /** From now on events tell of the seat. */
@@ -179,7 +179,7 @@ export class GroupGrant implements Held, Whole {
   async #most(work: readonly Promise<void>[]): Promise<unknown> {
     const { quorum } = this.members;
     const so = await votes(work, (done) => done >= quorum);
-    if (fulfilled(so).length >= quorum) return undefined;
+    if (so.filter((vote) => vote?.status === "fulfilled").length >= quorum) return undefined;
     const errors = rejected(so);
     const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
     // With a quorum not lost, the lost ones are not why the work failed.

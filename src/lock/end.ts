@@ -155,11 +155,7 @@ export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord)
   const ending = owner?.ends({ lockKey: kind.lockKey, wireId });
   const undo = (wireIds: readonly string[]) => {
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
-    return env.runner.callUntilAnswered(
-      call,
-      (reply): Ended => kind.readEnded(reply),
-      () => {},
-    );
+    return env.runner.callUntilAnswered(call, (reply): Ended => kind.readEnded(reply));
   };
   const name = `${kind.kind}/${kind.side}/${key}`;
   const ended = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() => {

@@ -5,9 +5,10 @@
  * harm, so a call is sent again whenever its outcome is unknown.
  */
 import { type Clock, elapsedSince, type Instant, instant } from "../base/clock.js";
-import { ClientClosedError, type LockError, RedisUnavailableError } from "../base/errors.js";
+import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
+import { noop } from "../base/work.js";
 import type { ArgumentValues, KeyValues } from "../scripts/script.js";
 import { Backlog } from "./backlog.js";
 import type { Call, PlainCommand, Reader } from "./call.js";
@@ -87,15 +88,14 @@ export class CommandRunner implements CommandHost {
     if (this.prepared) return within;
     const begun = instant(this.clock);
     const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
-    this.publishCommand = await this.#run<"PUBLISH" | "SPUBLISH">(
-      {
-        call: { lockName, send },
-        read: () => "SPUBLISH",
-        // Any other error says nothing about the server: the next call asks again.
-        recover: ({ cause }) => (lacksCommand(cause) ? "PUBLISH" : undefined),
-      },
-      within,
-    );
+    try {
+      await this.send({ lockName, send }, noop, within);
+      this.publishCommand = "SPUBLISH";
+    } catch (error) {
+      // Any other error says nothing about the server: the next call asks again.
+      if (!lacksCommand((error as Error).cause)) throw error;
+      this.publishCommand = "PUBLISH";
+    }
     this.prepared = true;
     return Math.max(1, within - elapsedSince(this.clock, begun));
   }
@@ -106,31 +106,26 @@ export class CommandRunner implements CommandHost {
 
   /**
    * Runs a script, and again while failures may pass.
-   * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says. `recover` may turn an
-   * error into a result
+   * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
   call<K extends KeyValues, A extends ArgumentValues, T>(
     call: Call<K, A>,
     read: Reader<T>,
-    recover?: (error: LockError) => T | undefined,
   ): Promise<T> {
-    return this.#run({ call, read, recover }, call.within ?? this.commandTimeout);
+    return this.#run({ call, read }, call.within ?? this.commandTimeout);
   }
 
   /**
    * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is called for each
-   * sending; `onSilence` after each time-out. `giveUpAfter`: milliseconds after which the script is not sent any more.
+   * sending. `giveUpAfter`: milliseconds after which the script is not sent any more.
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   callUntilAnswered<K extends KeyValues, A extends ArgumentValues, T>(
     call: () => Call<K, A>,
     read: Reader<T>,
-    onSilence: () => void,
-    recover?: (error: LockError) => T | undefined,
     giveUpAfter?: number,
   ): Promise<T> {
-    const spec = { call: call(), read, again: call, recover, onSilence };
-    return this.#run(spec, this.commandTimeout, giveUpAfter);
+    return this.#run({ call: call(), read, again: call }, this.commandTimeout, giveUpAfter);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
@@ -217,12 +212,12 @@ export class CommandRunner implements CommandHost {
   /** Sends a command until it is answered, fails for good, or `within` milliseconds are over. */
   #run<T>(spec: CommandSpec<T>, within: number, giveUpAfter?: number): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { call, onSilence } = spec;
-      const isVital = onSilence || ("vital" in call && call.vital);
+      const { call, again } = spec;
+      const isVital = again || ("vital" in call && call.vital);
       const full = isVital ? undefined : this.backlog.refusal(call.lockName);
       if (full) return reject(full);
       // A clean-up that close() itself causes is sent once, and not waited for.
-      if (this.#closed && !onSilence) return reject(new ClientClosedError(call.lockName));
+      if (this.#closed && !again) return reject(new ClientClosedError(call.lockName));
       this.begin(new PromisedCommand(this, spec, resolve, reject), within, undefined, giveUpAfter);
     });
   }

@@ -1,5 +1,4 @@
 /** A command whose outcome is a promise. */
-import type { LockError } from "../base/errors.js";
 import type { AnyScriptCall, PlainCommand, Reader } from "./call.js";
 import { Command, type CommandHost } from "./command.js";
 
@@ -7,12 +6,8 @@ import { Command, type CommandHost } from "./command.js";
 export interface CommandSpec<T> {
   readonly call: AnyScriptCall | PlainCommand;
   readonly read: Reader<T>;
-  /** Makes the script's call anew for each further sending. */
+  /** Of a command that goes on until it is answered: makes the script's call anew for each further sending. */
   readonly again?: () => AnyScriptCall;
-  /** Turns a final failure into a result; undefined throws it. */
-  readonly recover?: ((error: LockError) => T | undefined) | undefined;
-  /** Makes the command go on after its time is up, until it is answered; called after each time-out. */
-  readonly onSilence?: (() => void) | undefined;
 }
 
 /** What a command needs until it ends. */
@@ -50,7 +45,7 @@ export class PromisedCommand<T> extends Command {
   }
 
   protected override get isVital(): boolean {
-    return this.#work?.spec.onSilence !== undefined;
+    return this.#work?.spec.again !== undefined;
   }
 
   protected override request(): AnyScriptCall | PlainCommand {
@@ -61,9 +56,7 @@ export class PromisedCommand<T> extends Command {
   }
 
   protected override goesOn(): boolean {
-    const onSilence = this.#work?.spec.onSilence;
-    onSilence?.();
-    return onSilence !== undefined;
+    return this.isVital;
   }
 
   protected override answered(reply: unknown): void {
@@ -76,9 +69,7 @@ export class PromisedCommand<T> extends Command {
   protected override failed(error: unknown): void {
     const work = this.#work as Work<T>;
     this.#work = undefined;
-    const value = work.spec.recover?.(error as LockError);
-    if (value === undefined) work.reject(error);
-    else work.resolve(value);
+    work.reject(error);
   }
 
   protected override late(reply: unknown): void {

@@ -90,7 +90,7 @@ export class SharedNumber implements Wanted {
 
   /** Sends a call until Redis has answered; it is made anew each time. */
   callUntilAnswered(make: () => AnyScriptCall): Promise<number> {
-    return this.env.runner.callUntilAnswered(make, Number, noop);
+    return this.env.runner.callUntilAnswered(make, Number);
   }
 
   /** Gives back what the call of this id took or may yet take, until Redis has answered. */
@@ -123,8 +123,6 @@ export class SharedNumber implements Wanted {
         const word = await runner.callUntilAnswered(
           () => make(this.#serverClock.in(this.key, left())),
           this.#readWord,
-          noop,
-          undefined,
           left(),
         );
         if (word !== TOO_LATE) {
