@@ -6,7 +6,6 @@ import type { Renewal, RenewalRules } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
 import type { Grant } from "./grant.js";
 
-const NOTHING: readonly Renewal<Grant>[] = [];
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** A command that granted or renewed was sent at `sent`: the next renewal is due a third of the lease later. */
@@ -31,21 +30,12 @@ export const renewal: RenewalRules<Grant> = {
 
   due(grant, now) {
     grant.check();
-    if (grant.state !== "held" || !grant.isRenewed || grant.renewAt > now) return NOTHING;
-    if (isDropped(grant)) return NOTHING;
+    if (grant.state !== "held" || !grant.isRenewed || grant.renewAt > now || isDropped(grant)) return undefined;
     const { kind, wireId, reads, term } = grant;
     grant.renewAt = NEVER;
     grant.renewing++;
-    return [
-      {
-        watched: grant,
-        renewer: kind.renewer,
-        key: kind.key,
-        field: wireId,
-        extraKeys: kind.extraKeys(wireId, reads),
-        term,
-      },
-    ];
+    const extraKeys = kind.extraKeys(wireId, reads);
+    return { watched: grant, renewer: kind.renewer, key: kind.key, field: wireId, extraKeys, term };
   },
 
   renewed(renewed, found, sent) {

@@ -74,11 +74,11 @@ export class KeptPermit implements TimerEntry, Live {
     return Math.min(this.#env.clock.mono() + this.#remaining, this.#renewAt);
   }
 
-  due(now: number): readonly Renewal<KeptPermit>[] {
-    if (this.#hasExpired() || this.#renewAt > now) return [];
+  due(now: number): Renewal<KeptPermit> | undefined {
+    if (this.#hasExpired() || this.#renewAt > now) return undefined;
     this.#renewAt = NEVER;
     const { renewer } = this.#permits;
-    return [{ watched: this, renewer, key: permitLeases(this.number.key), field: this.id, extraKeys: [] }];
+    return { watched: this, renewer, key: permitLeases(this.number.key), field: this.id, extraKeys: [] };
   }
 
   renewed(word: number, sent: Instant): void {

@@ -12,8 +12,8 @@ const BATCH = 100;
 
 /** What the watchdog must know about a thing that it watches. All times are monotonic milliseconds. */
 export interface RenewalRules<T> {
-  /** Deals with deadlines that have passed; returns the renewals that are due by `now`. */
-  due(watched: T, now: number): readonly Renewal<T>[];
+  /** Deals with a deadline that has passed; returns the renewal that is due by `now`, if one is. */
+  due(watched: T, now: number): Renewal<T> | undefined;
   /** When {@link due} wants to be called next; Infinity for never. */
   nextDue(watched: T): number;
   /** The server's word on a renewal that was sent at `sent`: 1 renewed, 0 gone, -1 taken by another. */
@@ -105,7 +105,8 @@ export class Watchdog<T extends TimerEntry> {
     }
     const renewals: Renewal<T>[] = [];
     for (const watched of near) {
-      renewals.push(...this.#rules.due(watched, horizon));
+      const renewal = this.#rules.due(watched, horizon);
+      if (renewal) renewals.push(renewal);
       this.watch(watched);
     }
     for (const batch of this.#batches(renewals)) this.#send(batch);
