@@ -30,7 +30,8 @@ export const renewal: RenewalRules<Grant> = {
 
   due(grant, now) {
     grant.check();
-    if (grant.state !== "held" || !grant.isRenewed || grant.renewAt > now || isDropped(grant)) return undefined;
+    if (grant.state !== "held" || !grant.isRenewed || grant.renewAt > now || isDropped(grant))
+      return undefined;
     const { kind, wireId, reads, term } = grant;
     grant.renewAt = NEVER;
     grant.renewing++;
