@@ -262,7 +262,8 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.#finish(false);
     const error = reason === TIME_IS_UP ? this.unavailable() : reason;
     this.tellEnd(isRefused ? undefined : error);
-    this.#settle(isRefused ? this.outcome(undefined) : failure(error));
+    if (isRefused) this.#settle(this.outcome(undefined));
+    else if (this.#resolve) this.#settle(failure(error));
   }
 
   /** The error of a call whose time is up while it knows nothing. */
