@@ -85,6 +85,10 @@ if command == 'INCR' and run('EXISTS', key) == 1 then return 2 ^ 53 end
 if command == 'TIME' then return {0, 0} end
 if command == 'INCR' then local token = run('INCR', key); run('PEXPIRE', key, 1000); return token end
 
+-- own counter | fenced 1 | fenced/take fenced/pass
+-- the counter of tokens is one that Redisson does not know
+if string.find(key or '', 'lock_token') then return run(command, key .. ':own', select(2, ...)) end
+
 -- barges | fair 8 | fair/take
 -- a call that finds the lock free takes it, even if there is a queue
 if command == 'LINDEX' then return false end
