@@ -16,7 +16,6 @@ const LONG_ONES = [
   "test/interop/sequences/sequences.test.ts",
   "test/topology/cluster-failover.test.ts",
   "test/simulation/simulation.test.ts",
-  "test/simulation/commands/commands.test.ts",
 ];
 
 /** So that no group ends with a file that runs alone. */

@@ -5,16 +5,14 @@
 //   npm run simulate -- --kind fair --schedules 1 --seed 815  one again, with all that happened if it fails
 //   npm run simulate -- --planted barges                      those that show a mistake of planted.ts
 //   npm run simulate -- --replay failed.json                  a schedule as it was printed, with --planted or not
-//   npm run simulate -- --commands 2000000 --seed 1           histories of the scripts' commands alone (see commands/)
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
-import { bundle, playCommands, simulate } from "./run.mjs";
+import { bundle, simulate } from "./run.mjs";
 
 const { values } = parseArgs({
   options: {
     schedules: { type: "string", default: "2000" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
-    commands: { type: "string" },
     kind: { type: "string" },
     planted: { type: "string" },
     replay: { type: "string" },
@@ -28,19 +26,7 @@ if (!Number.isSafeInteger(schedules) || !Number.isSafeInteger(seed))
   throw new Error("--schedules and --seed must be whole numbers");
 
 const processes = values.processes === undefined ? undefined : Number(values.processes);
-if (values.commands) await playHistories(Number(values.commands));
-else await playSchedules(await bundle());
-
-async function playHistories(histories) {
-  const begun = performance.now();
-  const { failures, figures } = await playCommands({ histories, seed }, processes);
-  for (const failure of failures) console.log(`${failure}\n`);
-  for (const [what, count] of Object.entries(figures)) console.log(`${String(count).padStart(12)} ${what}`);
-  console.log(
-    `from seed ${seed}, ${failures.length} failed, in ${((performance.now() - begun) / 1_000).toFixed(0)} s`,
-  );
-  process.exitCode = failures.length === 0 ? 0 : 1;
-}
+await playSchedules(await bundle());
 
 async function playSchedules(file) {
   if (values.replay) {

@@ -13,8 +13,9 @@ process.on("exit", () => rmSync(BUNDLES, { recursive: true, force: true }));
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 /** Bundles the program of a process; returns its file. */
-export async function bundle(program = "simulation-worker.ts") {
-  const outfile = join(BUNDLES, `${program.replace("/", "-")}.cjs`);
+export async function bundle() {
+  const program = "simulation-worker.ts";
+  const outfile = join(BUNDLES, `${program}.cjs`);
   await build({
     entryPoints: [path(program)],
     outfile,
@@ -59,26 +60,4 @@ export async function simulate(file, job, processes = availableParallelism()) {
   const parts = job.replay ? 1 : processes;
   await Promise.all(Array.from({ length: parts }, (_, part) => play(part, parts)));
   return { ...total, hashes, seen, findings, replayed };
-}
-
-/** Plays histories of commands in processes, or looks for the mistakes that are planted there: see commands/worker.ts. */
-export async function playCommands(job, processes = availableParallelism()) {
-  const file = await bundle("commands/worker.ts");
-  const play = (part) =>
-    new Promise((resolve, reject) => {
-      const child = fork(file, [JSON.stringify({ ...job, parts: processes, part })], { execArgv: [] });
-      child.on("message", resolve);
-      child.on("error", reject);
-      child.on("exit", (code, signal) => reject(new Error(`a process ended early: ${signal ?? code}`)));
-    });
-  const total = { failures: [], found: {}, figures: {} };
-  for (const { failures, found, figures } of await Promise.all(
-    Array.from({ length: processes }, (_, part) => play(part)),
-  )) {
-    total.failures.push(...failures);
-    Object.assign(total.found, found);
-    for (const [what, count] of Object.entries(figures))
-      total.figures[what] = (total.figures[what] ?? 0) + count;
-  }
-  return total;
 }
