@@ -12,7 +12,7 @@ const LINES = {
   kinds: 5_740,
   lua: 3_950,
   simulation: 3_690,
-  support: 4_110,
+  support: 4_050,
   topology: 1_820,
 };
 
