@@ -13,6 +13,7 @@ import {
   Stage,
   script,
   soon,
+  untilQuiet,
   type Watched,
   watch,
 } from "./harness.js";
@@ -95,6 +96,21 @@ describe.concurrent("a waiter", () => {
     await fault.done;
     await theirs.unlock();
     await expectSoon(waiting);
+  });
+
+  test("behind another of its process, which has announced nothing, hears a release by another process [B16]", async () => {
+    await using bed = await stage.bed({ client: { pollCap: NEVER } });
+    await using other = await stage.bed();
+    const giver = await bed.lock.lock();
+    const [first, next] = [watch(bed.lock.lock()), watch(bed.lock.lock())];
+    await untilParked(stage, bed);
+    await untilQuiet(() => tries(bed), 20);
+    await stage.server.call("DEL", bed.name);
+    await expect(giver.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
+    const hold = await soon(first);
+    expect(await other.make(bed.name).forceUnlock()).toBe(true);
+    await expectSoon(next);
+    await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
   });
 
   test("behind a half-open subscriber connection is woken when the heartbeat has found it dead [F12]", async () => {

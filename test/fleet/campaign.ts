@@ -8,7 +8,6 @@ import { check, type Finding, type Limits, patienceFor, stallsOf } from "./check
 import { FAULTS, type Scenery } from "./faults.js";
 import { AT_LAST, type Crew, Fleet, type Terms } from "./fleet.js";
 import { type Journals, kindOf, MS, type Outage } from "./history.js";
-import { checkLatches } from "./latches.js";
 import { searchAll } from "./linear.js";
 import { type Planned, planRound } from "./plan.js";
 import { swapsOf } from "./planted.js";
@@ -42,7 +41,6 @@ const STEPS = 20;
 
 const PERMITS = 4;
 const LARGEST = 3;
-const LATCH_COUNTS = 3;
 export const LIMITS: Limits = {
   patience: BOUND,
   groupPatience: DEAD_LOCK,
@@ -55,8 +53,6 @@ export const TERMS: Terms = {
   names: 4,
   permits: PERMITS,
   config: {
-    latchCounts: LATCH_COUNTS,
-    latchLook: 1_000,
     lease: [1_500, 3_000],
     // They must outlast the answers of a majority on a slow machine: otherwise no RedLock would be granted.
     short: [600, 900],
@@ -68,28 +64,21 @@ export const TERMS: Terms = {
 };
 
 const LOCKS = ["lock", "fair", "fenced", "forced", "readwrite", "unranked", "multi"];
-const IMMORTAL = ["semaphore", "latch"];
 
 /** The kinds that the topology supports. */
 export function kindsOn(topology: Topology): readonly string[] {
   if (topology === "redlock") return ["red"];
-  return [...LOCKS, ...(topology === "single" ? ["red"] : []), "permits", ...IMMORTAL];
+  return [...LOCKS, ...(topology === "single" ? ["red"] : []), "permits", "semaphore"];
 }
 
 /** The processes for some kinds. */
 function crewsOf(kinds: readonly string[]): Crew[] {
-  const mortal = kinds.filter((kind) => !IMMORTAL.includes(kind));
+  const mortal = kinds.filter((kind) => kind !== "semaphore");
   const counted = kinds.filter((kind) => kind === "semaphore");
   return [
     { processes: 3, kinds: mortal, tasks: 2 + 2 * mortal.length, mortal: true },
-    {
-      processes: 2,
-      kinds: counted,
-      tasks: 3 * counted.length,
-      mortal: false,
-      lanes: kinds.includes("latch") ? 2 : 0,
-    },
-  ].filter(({ tasks, lanes = 0 }) => tasks + lanes > 2 || lanes > 0);
+    { processes: 2, kinds: counted, tasks: 3, mortal: false },
+  ].filter((crew) => crew.kinds.length > 0);
 }
 
 export interface Options {
@@ -209,7 +198,7 @@ export class Campaign {
       await fleet.untilVisited(calm, CALM).catch(() => {
         // What was done is judged.
       });
-    const names = this.kinds.filter((kind) => kind !== "latch").flatMap((kind) => [`${kind}-0`, `${kind}-1`]);
+    const names = this.kinds.flatMap((kind) => [`${kind}-0`, `${kind}-1`]);
     const scenery = { fleet, locks: names };
     const plan = planRound(seed, this.round, topology, faulty);
     const lanes = ["clients", "servers"] as const;
@@ -269,8 +258,7 @@ export class Campaign {
     const recalled = await this.#fleet.recall(this.#crews, limits.absence + limits.patience);
     const history = { ...recalled, outages: this.#outages };
     this.#outages = [];
-    const latches = (this.#crews.find(({ lanes = 0 }) => lanes > 0)?.processes ?? 0) * LATCH_COUNTS;
-    const found = [...check(history, limits), ...checkLatches(recalled.entries, latches, DEAD_LOCK)];
+    const found = [...check(history, limits)];
     this.#noteFigures(recalled);
     for (const { lock, waited } of stallsOf(history, limits)) {
       if (patienceFor(lock, limits) === limits.patience)
@@ -290,14 +278,12 @@ export class Campaign {
       console.log(`fleet: the journals of ${found.length} violations are in ${this.#fleet.keep()}`);
   }
 
-  #noteFigures({ stays, entries }: Journals): void {
+  #noteFigures({ stays }: Journals): void {
     for (const { lock, askedAt, enteredAt } of stays) {
       const figures = this.#of(lock);
       figures.stays++;
       figures.longestWait = Math.max(figures.longestWait, (enteredAt - askedAt) / MS);
     }
-    for (const { call, names, answer } of entries)
-      if (call === "await" && answer.answer) this.#of(names[0] as string).stays++;
   }
 
   #of(lock: string): KindFigures {

@@ -5,7 +5,6 @@
 import { expect, test } from "vitest";
 import { check, type History } from "./checker.js";
 import { type Entry, MS, type Stay } from "./history.js";
-import { checkLatches } from "./latches.js";
 import { searchAll } from "./linear.js";
 
 const LIMITS = { patience: 500, absence: 1_000, permits: 2, largest: 1 };
@@ -166,49 +165,32 @@ test.each(rows)("in a history of %s with %s the checker finds: %s", (lock, _, fo
 
 let calls = 0;
 
-/** A call of a journal, from then until its answer. */
+/** A call of a journal, and its answer a millisecond later. */
 function entry(
   call: string,
+  lock: string,
   from: number,
-  until: number | undefined,
-  answer: object,
-  more: object = {},
+  answer: Entry["answer"],
+  more: Partial<Entry> = {},
 ): Entry {
-  const made = { id: `c${++calls}`, process: "p", at: from * MS, call, names: ["latch-1"], answer, ...more };
-  return until === undefined ? made : { ...made, answeredAt: until * MS };
+  const [at, answeredAt] = [from * MS, (from + 1) * MS];
+  return {
+    id: `c${++calls}`,
+    process: "p",
+    at,
+    answeredAt,
+    call,
+    names: [lock],
+    side: "write",
+    answer,
+    ...more,
+  };
 }
 
-const count = (from: number, until?: number) => entry("count-down", from, until, { answer: true });
-const set = entry("set", 0, 1, { answer: true });
-const waiter = (until: number) => entry("await", 1, until, { answer: true });
-
-test.each<[title: string, entries: Entry[], findings: number]>([
-  ["opens with its last count", [set, count(2, 3), count(4, 6), waiter(5)], 0],
-  ["opens before its last count is made", [set, count(2, 3), count(7, 8), waiter(5)], 1],
-  ["is set twice", [set, set, count(2, 3), count(4, 6), waiter(5)], 1],
-  ["is set by nobody", [{ ...set, answer: { answer: false } }, count(2, 3), count(4, 6), waiter(5)], 1],
-  ["leaves a waiter behind", [set, count(2, 3), count(4, 6), waiter(507)], 1],
-  ["has a count without an answer", [set, count(2, 3), count(4), waiter(507)], 0],
-])("a latch that %s", (_, entries, findings) => {
-  expect(checkLatches(entries, 2, 500)).toHaveLength(findings);
-});
-
-const grant = (from: number, lock: string, more: object = {}) =>
-  entry(
-    "acquire",
-    from,
-    from + 1,
-    { granted: true, until: (from + 100) * MS, ...more },
-    { names: [lock], side: "write" },
-  );
-const release = (of: Entry, from: number, done: boolean | undefined = true) =>
-  entry(
-    "release",
-    from,
-    from + 1,
-    { done },
-    { names: of.names, side: "write", of: of.id, held: done === true },
-  );
+const grant = (from: number, lock: string, more: Entry["answer"] = {}) =>
+  entry("acquire", lock, from, { granted: true, until: (from + 100) * MS, ...more });
+const release = (of: Entry, from: number, done = true) =>
+  entry("release", of.names[0] as string, from, { done }, { of: of.id, held: done });
 
 function isLinear(lock: string, ...entries: Entry[]): boolean | undefined {
   return searchAll({ entries }, 2).get(lock)?.linearizable;

@@ -59,9 +59,7 @@ export type FindingKind =
   /** The library refused to take back a permit whose lease was not over. */
   | "refused"
   /** No order of all calls explains every answer. */
-  | "order"
-  /** A latch was open before its last count, or was set twice. */
-  | "latch";
+  | "order";
 
 export interface Finding {
   readonly kind: FindingKind;

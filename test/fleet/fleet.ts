@@ -28,9 +28,8 @@ export interface Crew {
   readonly processes: number;
   readonly kinds: readonly string[];
   readonly tasks: number;
-  /** Whether they may be killed: a death would take permits of a semaphore, or counts of a latch, along. */
+  /** Whether they may be killed: a death would take permits of a semaphore along. */
   readonly mortal: boolean;
-  readonly lanes?: number;
 }
 
 export interface Terms {
@@ -113,11 +112,11 @@ export class Fleet {
     const route = await this.site.route();
     const worker = await startWorker(new URL("worker.mjs", import.meta.url));
     this.#live.set(name, { name, crew, worker, route });
-    const { kinds, tasks, lanes = 0, processes } = crew;
+    const { kinds, tasks } = crew;
     const { names, config, swaps } = this.terms;
     await worker.request("start", {
       ...config,
-      ...{ kinds, tasks, names, lanes, swaps, latchProcesses: processes, name },
+      ...{ kinds, tasks, names, swaps, name },
       where: route.where,
       witnessPort: this.#server.port,
       path: join(this.folder, "journals", name),

@@ -47,8 +47,6 @@ interface Answer {
   /** The write may have arrived after the end of the hold. */
   readonly late?: boolean;
   readonly done?: boolean;
-  /** Of a latch. */
-  readonly answer?: boolean;
 }
 
 /** One stay inside a lock, or with some permits. */

@@ -18,7 +18,7 @@ type AnyOperation = Operation<LockCall | SemaphoreCall, LockAnswer | SemaphoreAn
 
 const OPEN = Number.POSITIVE_INFINITY;
 /** A majority of masters is no single lock, and what is taken by force is found by its tokens. */
-const LEFT_OUT = ["red", "forced", "latch"];
+const LEFT_OUT = ["red", "forced"];
 /** The most states of a name that are searched; nearly all names need hardly more than they have operations. */
 const MOST = 20_000;
 

@@ -5,7 +5,7 @@
 //   --kinds     all (default), or some kinds of the topology, separated by commas
 //   --seed      of the plan of faults; default a random one
 //   --plan      prints the plan and runs nothing
-//   --planted   a mistake of planted.ts, to prove that the soak finds it
+//   --planted   a mistake of test/simulation/planted.lua, to prove that the soak finds it
 // The report is in out/soak, as JSON.
 import { randomInt } from "node:crypto";
 import { register } from "node:module";

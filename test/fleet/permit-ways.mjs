@@ -1,4 +1,4 @@
-/** The ways in which a task of the fleet takes and gives back permits, and the lanes in which latches are played. */
+/** The ways in which a task of the fleet takes and gives back permits. */
 import { isLockError } from "holdfast";
 import { now } from "./journal.mjs";
 import { leaseOf, pause, pick, unanswered } from "./ways.mjs";
@@ -152,47 +152,4 @@ const PERMIT_WAYS = {
 
 export function permitWay({ random }, kind) {
   return pick(random, PERMIT_WAYS[kind]);
-}
-
-/**
- * Plays latches one after the other. Each process counts each latch of the lane down as often as it has to, and waits
- * until it is open. So no process can be ahead of another one by more than a latch.
- */
-export async function playLatches(context, lane) {
-  const { client, config, count, journal } = context;
-  for (let round = 1; !context.stopping(); round++) {
-    const name = `latch-${lane}-${round}`;
-    const latch = client.getCountDownLatch(name);
-    const told = async (what, ask) => {
-      const call = journal.call(what, { names: [name] });
-      try {
-        const answer = await ask();
-        journal.answer(call, { answer: answer ?? true });
-        return answer;
-      } catch (error) {
-        if (!isLockError(error, "UNAVAILABLE")) throw error;
-        count("silence");
-        return undefined;
-      }
-    };
-    // A latch that nobody has set is open.
-    const total = config.latchCounts * config.latchProcesses;
-    while ((await told("set", () => latch.trySetCount(total))) === undefined) if (context.stopping()) return;
-    const isOpen = async () => {
-      for (let i = 0; i < LONG / config.latchLook; i++) {
-        if (await told("await", () => latch.await(config.latchLook))) return true;
-        if (context.stopping()) return false;
-      }
-      return false;
-    };
-    const open = isOpen();
-    for (let i = 0; i < config.latchCounts; i++) {
-      await pause(context.random() * 20);
-      await told("count-down", () => latch.countDown());
-    }
-    if (await open) {
-      count("visits");
-      count("latch");
-    }
-  }
 }

@@ -5,17 +5,17 @@ import { LIMITS, TERMS } from "./campaign.js";
 import { check, type FindingKind } from "./checker.js";
 import { type Crew, Fleet } from "./fleet.js";
 import { searchAll } from "./linear.js";
-import { PLANTED, swapsOf } from "./planted.js";
+import { swapsOf } from "./planted.js";
 import { independent } from "./sites.js";
 
 /** By the intervals of the checker; and by the search alone, where no clock but that of the calls is asked. */
-const FOUND: Readonly<Record<string, { by: FindingKind; order?: true; patient?: true }>> = {
-  "frees others": { by: "overlap" },
-  "grants what is held": { by: "overlap", order: true },
-  "silent release": { by: "stuck", patient: true },
-  "reads next to a writer": { by: "overlap", order: true },
-  "tokens that stay": { by: "token", order: true },
-  "a permit too many": { by: "overlap", order: true },
+const FOUND: Readonly<Record<string, { kind: string; by: FindingKind; order?: true; patient?: true }>> = {
+  "frees others": { kind: "lock", by: "overlap" },
+  "grants what is held": { kind: "lock", by: "overlap", order: true },
+  "is silent": { kind: "lock", by: "stuck", patient: true },
+  "reads next to a writer": { kind: "readwrite", by: "overlap", order: true },
+  "tokens that stay": { kind: "fenced", by: "token", order: true },
+  "a permit too many": { kind: "semaphore", by: "overlap", order: true },
 };
 /** Rounds within which a mistake must show; most show in the first. */
 const MOST = 10;
@@ -71,8 +71,7 @@ const crewOf = (kind: string): Crew => ({ processes: 2, kinds: [kind], tasks: 6,
 test.each(Object.entries(FOUND))(
   "a fleet finds the mistake '%s'",
   { timeout: 6 * PATIENCE },
-  async (name, { by, order, patient }) => {
-    const { kind = "" } = PLANTED[name] ?? {};
+  async (name, { kind, by, order, patient }) => {
     const fleet = forTest(await fleetOf(name, patient));
     const wanted = order ? [by, "order"] : [by];
     for (let round = 0; round < MOST && !wanted.every((each) => kinds.has(each)); round++)

@@ -1,12 +1,12 @@
 /**
- * A process of the fleet: many tasks that take locks, permits and latches in every way that the library has. Started by
+ * A process of the fleet: many tasks that take locks and permits in every way that the library has. Started by
  * fleet.ts; uses the built package, as a user would.
  */
 import { isLockError, LockClient, MultiLock, RedLock } from "holdfast";
 import { Cluster, Redis } from "ioredis";
 import { serve } from "../support/worker-child.mjs";
 import { Journal, now, Witness } from "./journal.mjs";
-import { permitWay, playLatches } from "./permit-ways.mjs";
+import { permitWay } from "./permit-ways.mjs";
 import { pause, pick, waysOf } from "./ways.mjs";
 
 /**
@@ -25,10 +25,6 @@ import { pause, pick, waysOf } from "./ways.mjs";
  * @property {number} tasks
  * @property {number} names of each kind
  * @property {string} [infix] of the names, behind the kind
- * @property {number} lanes of latches
- * @property {number} latchCounts how often each process counts a latch down
- * @property {number} latchProcesses that share the lanes
- * @property {number} latchLook ms
  * @property {[least: number, most: number]} lease ms
  * @property {[least: number, most: number]} short leases that are outlasted, ms
  * @property {number} safe ms that a hold must have left for a write
@@ -100,12 +96,10 @@ async function start(config) {
     permits,
     placeOf: ({ ownerId }) => places.get(ownerId),
     random: randomFrom(config.seed),
-    stopping: () => stopping,
     witness: new Witness(witness),
   };
   running.push(noteStalls(journal, config.options.pollCap));
   for (let i = 0; i < config.tasks; i++) running.push(task(context, i));
-  for (let lane = 1; lane <= config.lanes; lane++) running.push(playLatches(context, lane).catch(note));
 }
 
 async function stop() {

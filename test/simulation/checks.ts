@@ -105,15 +105,21 @@ export class Checks {
     return !members || (a.step.members ?? []).some((member) => members.includes(member));
   }
 
-  /** Whether the server lost data after the first call (for a group, after either call) and before the second grant. */
+  /**
+   * Whether the server lost data after the first call (for a group, after either call) and before the second grant, or a
+   * lock was taken away after either call: who is stalled may learn of its grant behind the one who came after it.
+   */
   #wasForgotten(a: Stay, b: Stay): boolean {
-    const since = b.call.step.members ? Math.min(a.call.invoked, b.call.invoked) : a.call.invoked;
-    return this.#simulation.losses.some((at) => since <= at && at <= b.granted);
+    const { losses, thefts } = this.#simulation;
+    const either = Math.min(a.call.invoked, b.call.invoked);
+    const since = b.call.step.members ? either : a.call.invoked;
+    const isBetween = (from: number) => (at: number) => from <= at && at <= b.granted;
+    return losses.some(isBetween(since)) || thefts.some(isBetween(either));
   }
 
   /** What a process believes to hold, the server has; if the server has lost it, the next renewal tells. */
   #onServer(stay: Stay): void {
-    const { schedule, losses, world } = this.#simulation;
+    const { schedule, losses, thefts, world } = this.#simulation;
     const { call } = stay;
     if (!stay.hold || schedule.kind === "red") return;
     const lacking = this.#lacking(stay);
@@ -126,7 +132,7 @@ export class Checks {
     const since = this.#forgotten.get(stay) ?? world.now;
     this.#forgotten.set(stay, since);
     const isForgiven =
-      losses.some((at) => at >= call.invoked) &&
+      [...losses, ...thefts].some((at) => at >= call.invoked) &&
       (call.step.lease !== undefined || world.now - since < this.#renewal);
     if (!isForgiven)
       this.#simulation.fail(`${nameOf(stay)} believes to hold ${lacking}, and Redis has nothing of it`);
@@ -156,7 +162,11 @@ export class Checks {
       const isNested = this.#simulation.stays.some(
         (other) => other !== stay && other.token === token && other.call.whose === stay.call.whose,
       );
-      if (token <= this.#highest && !isNested) this.#simulation.fail(`${nameOf(stay)} has an old token`);
+      // Of a grant that was taken away before its process learnt of it, a later one may be known.
+      const { call, granted } = stay;
+      const isTaken = this.#simulation.thefts.some((at) => call.invoked <= at && at <= granted);
+      if (token <= this.#highest && !isNested && !isTaken)
+        this.#simulation.fail(`${nameOf(stay)} has an old token`);
       if (token > this.#highest) this.#highest = token;
     }
   }

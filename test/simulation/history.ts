@@ -69,15 +69,15 @@ class Claims {
   readonly #schedule: Schedule;
   readonly #calls: readonly Call[];
   readonly #stays: ReadonlyMap<Call, Stay>;
-  /** When a server lost, or lacked, what it had granted: from then on nothing is promised. */
+  /** When a server lost or lacked what it had granted, or had to take it away: from then on nothing is promised. */
   readonly #end: number;
   readonly #operations: Operation<LockCall | SemaphoreCall, Answer>[] = [];
 
-  constructor({ schedule, calls, stays, losses }: Simulation) {
+  constructor({ schedule, calls, stays, losses, thefts }: Simulation) {
     this.#schedule = schedule;
     this.#calls = calls;
     this.#stays = new Map(stays.map((stay) => [stay.call, stay]));
-    this.#end = Math.min(...losses, OPEN);
+    this.#end = Math.min(...losses, ...thefts, OPEN);
   }
 
   history(): History<LockCall | SemaphoreCall, Answer> {

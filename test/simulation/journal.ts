@@ -1,6 +1,7 @@
 import type { TestClock } from "../../src/entries/testing/clock.js";
 import { MemoryServer } from "../../src/entries/testing/memory-server.js";
 import type { Reply } from "../../src/entries/testing/reply.js";
+import { scriptOf } from "./planting.js";
 
 /** What happened in a simulation: a hash of everything, and the text if a reader wants it. */
 export class Journal {
@@ -29,11 +30,18 @@ export class Journal {
   }
 }
 
+const FORCES = ["plain/force", "fair/force", "read/force", "write/force"].map(scriptOf);
+
+/** Whether a command takes a lock away by force. */
+export function isForce([name = "", script = ""]: readonly string[]): boolean {
+  return /^eval/i.test(name) && FORCES.some(({ modern }) => modern.text === script || modern.sha1 === script);
+}
+
 /** A server that reports each command and its reply. */
 export class TracedServer extends MemoryServer {
-  readonly #tell: (text: string) => void;
+  readonly #tell: (text: string, command: readonly string[]) => void;
 
-  constructor(clock: TestClock, tell: (text: string) => void) {
+  constructor(clock: TestClock, tell: (text: string, command: readonly string[]) => void) {
     super(clock);
     this.#tell = tell;
   }
@@ -45,10 +53,10 @@ export class TracedServer extends MemoryServer {
     const what = /^eval$/i.test(name) ? `EVAL of ${script.length}` : `${name} ${script.slice(0, 8)}`;
     try {
       const reply = super.execute(command);
-      this.#tell(`${what} ${rest.join(" ")} → ${told(reply)}`);
+      this.#tell(`${what} ${rest.join(" ")} → ${told(reply)}`, command);
       return reply;
     } catch (error) {
-      this.#tell(`${what} ${rest.join(" ")} → ${String(error)}`);
+      this.#tell(`${what} ${rest.join(" ")} → ${String(error)}`, command);
       throw error;
     }
   }

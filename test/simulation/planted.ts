@@ -2,9 +2,8 @@
  * Mistakes that locks have had, each planted into this library: in its scripts, by their names, or in what its clients
  * are made with. A few schedules from a seed on find each of them.
  */
-import { readFileSync } from "node:fs";
 import { type Hold, isLockError } from "../../src/index.js";
-import { both, inject, inScripts, type Plant } from "./planting.js";
+import { both, IN_SCRIPTS, inject, inScripts, type Plant } from "./planting.js";
 import type { AnyKind } from "./simulation-worker.js";
 
 export interface Planted {
@@ -18,8 +17,6 @@ export interface Planted {
   /** Whether the histories alone show it: they are not linearizable. */
   readonly isInHistories: boolean;
 }
-
-const IN_SCRIPTS = readFileSync(new URL("planted.lua", import.meta.url), "utf8");
 
 /** Timers of a renewal of 30 seconds, which is due after a third of them, never fire. */
 const noRenewals = inject({
@@ -112,19 +109,19 @@ const IN_CLIENTS: readonly Row[] = [
 ];
 
 export const PLANTED: readonly Planted[] = [
-  ...IN_SCRIPTS.trim().split("\n\n").slice(1).map(inScript),
+  ...IN_SCRIPTS.map(({ name, what, found, scripts, lua }) => {
+    const [kind, seed, inHistories] = found.split(" ");
+    const plant = inScripts(scripts, lua);
+    return {
+      name,
+      what,
+      kind: kind as AnyKind,
+      seed: Number(seed),
+      plant,
+      isInHistories: inHistories === "history",
+    };
+  }),
   ...IN_CLIENTS.map(([name, kind, seed, what, plant, isInHistories = false]) => {
     return { name, kind, seed, what, plant, isInHistories };
   }),
 ];
-
-/** A mistake of planted.lua, which says how it is written. */
-function inScript(block: string): Planted {
-  const [title = "", what = "", ...lines] = block.split("\n").map((line) => line.replace(/^-- /, ""));
-  const [name = "", found = "", scripts = ""] = title.split(" | ");
-  const [kind, seed, inHistories] = found.split(" ");
-  const place = /^--- (before|after)$/.exec(lines[0] ?? "")?.[1] ?? "command";
-  const plant = inScripts(scripts.split(" "), { [place]: lines.join("\n") });
-  const isInHistories = inHistories !== undefined;
-  return { name, what, kind: kind as AnyKind, seed: Number(seed), plant, isInHistories };
-}

@@ -1,5 +1,9 @@
-/** Ways to plant a mistake: other scripts, another clock, other options, other locks. Each returns what removes it. */
+/**
+ * Ways to plant a mistake: other scripts, another clock, other options, other locks. Each returns what removes it. The
+ * fleet plants the mistakes of planted.lua, too.
+ */
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { Clock } from "../../src/base/clock.js";
 import type { Hold, LockClientOptions } from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
@@ -35,26 +39,57 @@ export function both(one: Plant, other: Plant): Plant {
 }
 
 /** What runs instead of each command of a script, before it and after it: see planted.lua. */
-interface Lua {
+export interface Lua {
   readonly command?: string;
   readonly before?: string;
   readonly after?: string;
 }
 
-interface Replaceable {
+/** A mistake of planted.lua, which says how it is written. */
+export interface InScripts {
   readonly name: string;
-  modern: { readonly text: string; readonly sha1: string };
-  legacy: { readonly text: string; readonly sha1: string };
+  readonly what: string;
+  /** The kind and the seed of the schedules that find it, and more. */
+  readonly found: string;
+  readonly scripts: readonly string[];
+  readonly lua: Lua;
+}
+
+const LIST = readFileSync(new URL("planted.lua", import.meta.url), "utf8");
+
+export const IN_SCRIPTS: readonly InScripts[] = LIST.trim().split("\n\n").slice(1).map(read);
+
+function read(block: string): InScripts {
+  const [title = "", what = "", ...lines] = block.split("\n").map((line) => line.replace(/^-- /, ""));
+  const [name = "", found = "", scripts = ""] = title.split(" | ");
+  const place = /^--- (before|after)$/.exec(lines[0] ?? "")?.[1] ?? "command";
+  return { name, what, found, scripts: scripts.split(" "), lua: { [place]: lines.join("\n") } };
+}
+
+interface Text {
+  readonly text: string;
+  readonly sha1: string;
+}
+
+export interface Replaceable {
+  readonly name: string;
+  modern: Text;
+  legacy: Text;
 }
 
 const SCRIPTS = Object.values(generated) as readonly Replaceable[];
+
+export function scriptOf(name: string): Replaceable {
+  const script = SCRIPTS.find((each) => each.name === name);
+  if (!script) throw new Error(`there is no script ${name}`);
+  return script;
+}
 
 /** The scripts with these names do something else. */
 export function inScripts(names: readonly string[], lua: Lua): Plant {
   return () => {
     const undo = names.map((name) => {
-      const script = SCRIPTS.find((each) => each.name === name);
-      if (!script) throw new Error(`there is no script ${name}`);
+      const script = scriptOf(name);
       const { modern, legacy } = script;
       Object.assign(script, { modern: withMistake(modern.text, lua), legacy: withMistake(legacy.text, lua) });
       return () => Object.assign(script, { modern, legacy });
@@ -65,7 +100,7 @@ export function inScripts(names: readonly string[], lua: Lua): Plant {
   };
 }
 
-function withMistake(text: string, { command = "", before = "", after = "" }: Lua) {
+export function withMistake(text: string, { command = "", before = "", after = "" }: Lua): Text {
   // The line of the flags stays the first one.
   const [, head = "", body = ""] = /^(#![^\n]*\n)?(.*)$/s.exec(text) ?? [];
   const wrong = `${head}

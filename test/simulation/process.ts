@@ -57,7 +57,7 @@ export interface Stay {
 }
 
 /** The methods of locks of all kinds that are used here. */
-type Face = Pick<ReturnType<LockClient["getLock"]>, "lock" | "tryLock">;
+type Face = Pick<ReturnType<LockClient["getLock"]>, "lock" | "tryLock" | "forceUnlock">;
 
 export class Process {
   readonly index: number;
@@ -171,7 +171,12 @@ export class Process {
     return () => !isLost && machine.clock.mono() < until && canTell();
   }
 
-  #face({ kind }: Schedule, { shared, members = [] }: Take): Face {
+  /** Takes the lock away from whoever has it. */
+  async force(schedule: Schedule, step: { readonly at: number }): Promise<void> {
+    await this.#face(schedule, { shared: step.at % 2 === 0, members: [0, 1, 2] }).forceUnlock();
+  }
+
+  #face({ kind }: Schedule, { shared, members = [] }: Pick<Take, "shared" | "members">): Face {
     const { client } = this;
     if (kind === "lock") return client.getLock(NAME);
     if (kind === "fair") return client.getFairLock(NAME);

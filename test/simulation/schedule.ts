@@ -48,6 +48,13 @@ export type Fault =
   | { readonly do: "crash"; readonly at: number; readonly client: number }
   /** The server goes and comes back, with its data or without. */
   | { readonly do: "restart"; readonly at: number; readonly for: number; readonly keeps: boolean }
+  /** A client takes the lock away by force, or another program deletes it. */
+  | {
+      readonly do: "take away";
+      readonly at: number;
+      readonly client: number;
+      readonly by: "force" | "deletion";
+    }
   /** A replica takes over that lacks the latest writes. */
   | { readonly do: "failover"; readonly at: number; readonly for: number; readonly lag: number };
 
@@ -89,6 +96,15 @@ export function makeSchedule(kind: Kind, seed: number): Schedule {
   // Not for semaphores: a lost number would have to be set again, by a program that knows it.
   const isLossy = kind !== "semaphore" && kind !== "permits" && random.chance(0.1);
   for (let i = random.below(5); i > 0; i--) steps.push(makeFault(random, clients, span, isLossy));
+  // From a sequence of its own, so that the other steps of a seed stay as they are.
+  const thief = new Random(seed ^ 0x165667b1);
+  if (kind !== "semaphore" && kind !== "permits" && thief.chance(0.15))
+    steps.push({
+      do: "take away",
+      at: thief.below(span),
+      client: thief.below(clients),
+      by: thief.pick(["force", "deletion"]),
+    });
   return {
     kind,
     seed,

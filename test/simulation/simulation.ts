@@ -8,8 +8,8 @@ import { isLockError } from "../../src/index.js";
 import { Checks } from "./checks.js";
 import { EndChecks } from "./end-checks.js";
 import { judge, refutationOf } from "./history.js";
-import { Journal, TracedServer } from "./journal.js";
-import { type Call, NAME, Process, type Stay } from "./process.js";
+import { isForce, Journal, TracedServer } from "./journal.js";
+import { type Call, MEMBERS, NAME, Process, type Stay } from "./process.js";
 import type { Fault, Schedule, Take } from "./schedule.js";
 import { ServerClock, World } from "./world.js";
 
@@ -49,8 +49,9 @@ export class Simulation {
   readonly processes: readonly Process[];
   readonly calls: Call[] = [];
   readonly stays: Stay[] = [];
-  /** The moments at which data was lost. */
+  /** The moments at which data was lost, and those at which a lock was taken from its holder. */
   readonly losses: number[] = [];
+  readonly thefts: number[] = [];
   /** After this time no fault is at work. */
   faultsEnd = 0;
   failure: string | undefined;
@@ -67,7 +68,10 @@ export class Simulation {
     this.#journal = new Journal(isRead);
     const count = schedule.kind === "red" ? 3 : 1;
     this.servers = Array.from({ length: count }, (_, i) => {
-      return new TracedServer(new ServerClock(this.world), (text) => this.tell(`server ${i}: ${text}`));
+      return new TracedServer(new ServerClock(this.world), (text, command) => {
+        this.tell(`server ${i}: ${text}`);
+        if (isForce(command)) this.thefts.push(this.world.now);
+      });
     });
     this.processes = schedule.rates.map((_, i) => new Process(this.world, this.servers, schedule, i));
   }
@@ -154,6 +158,7 @@ export class Simulation {
     const { world } = this;
     const length = "for" in step ? step.for : 0;
     this.faultsEnd = Math.max(this.faultsEnd, step.at + length);
+    if (step.do === "take away") return this.#takeAway(step);
     if (step.do === "failover") {
       let replica: Keyspace | undefined;
       world.at(step.at - step.lag, () => {
@@ -175,6 +180,25 @@ export class Simulation {
         if (step.do === "cut") network.cut(step.for);
         if (step.do === "drop") network.drop((index) => ((step.which >> index) & 1) === 1);
       }
+    });
+  }
+
+  #takeAway(step: Fault & { readonly do: "take away" }): void {
+    const { schedule, world } = this;
+    const process = this.processes[step.client];
+    const key = schedule.kind === "multi" ? MEMBERS[0] : NAME;
+    if (step.by === "deletion") {
+      world.at(step.at, () => {
+        this.thefts.push(world.now);
+        this.servers[0]?.execute(["DEL", key]);
+      });
+      return;
+    }
+    process?.machine.clock.after(step.at, () => {
+      const { at, client } = step;
+      const asked: Take = { do: "take", at, client, keep: 0 };
+      const call: Call = { step: asked, process, whose: `${process.index} by force`, invoked: world.now };
+      void process.run(() => process.force(schedule, step).catch((error) => this.#judge(call, error)));
     });
   }
 

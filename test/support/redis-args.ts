@@ -14,6 +14,8 @@ export interface RedisServerOptions {
   readonly password?: string;
   /** Makes the server a replica of that server (or proxy); the start then waits until the replica is in step. */
   readonly replicaOf?: { readonly host: string; readonly port: number };
+  /** Makes it a sentinel: what its file says. All other settings but the password are for servers. */
+  readonly sentinel?: (port: number, directory: string) => string;
   /** A wall clock of its own instead of the machine's. */
   readonly clock?: { readonly env: Readonly<Record<string, string>> };
 }

@@ -4,7 +4,7 @@
  */
 import type { Redis } from "ioredis";
 import { type RedisServer, startRedis } from "./redis-server.js";
-import { type SentinelProcess, startSentinelProcess } from "./sentinel-process.js";
+import { aboutMaster, startSentinelProcess } from "./sentinel-process.js";
 import { type ClientOptions, TrackedClients } from "./tracked-clients.js";
 import { until } from "./until.js";
 
@@ -37,7 +37,7 @@ export async function startSentinel(options: RedisSentinelOptions = {}): Promise
   const auth = password === undefined ? { args } : { password, args };
   const master = await startRedis(auth);
   const servers = [master];
-  const sentinels: SentinelProcess[] = [];
+  const sentinels: RedisServer[] = [];
   const all = new RedisSentinel(servers, sentinels, sentinelPassword);
   try {
     for (let i = 0; i < replicas; i++) {
@@ -63,14 +63,14 @@ export class RedisSentinel {
   readonly name: string = NAME;
   /** The first master, then its replicas. */
   readonly servers: readonly RedisServer[];
-  readonly sentinels: readonly SentinelProcess[];
+  readonly sentinels: readonly RedisServer[];
   readonly #sentinelPassword: string | undefined;
   readonly #clients = new TrackedClients();
 
   /** Takes over servers and sentinels; `startSentinel` starts them. */
   constructor(
     servers: readonly RedisServer[],
-    sentinels: readonly SentinelProcess[],
+    sentinels: readonly RedisServer[],
     sentinelPassword: string | undefined,
   ) {
     this.servers = servers;
@@ -96,7 +96,7 @@ export class RedisSentinel {
 
   /** The present master, as most of the sentinels say. */
   async master(): Promise<RedisServer> {
-    const said = await Promise.allSettled(this.sentinels.map((sentinel) => sentinel.about(this.name)));
+    const said = await Promise.allSettled(this.sentinels.map((sentinel) => aboutMaster(sentinel, this.name)));
     const ports = said.flatMap((one) => (one.status === "fulfilled" ? [Number(one.value.get("port"))] : []));
     const server = this.servers.find(({ port }) => ports.filter((each) => each === port).length >= QUORUM);
     if (server === undefined)
@@ -140,7 +140,7 @@ export class RedisSentinel {
       `${after.port} is master for everybody`,
       async () => {
         const role = (await after.info("replication")).get("role");
-        const said = await Promise.all(this.sentinels.map((sentinel) => sentinel.about(this.name)));
+        const said = await Promise.all(this.sentinels.map((sentinel) => aboutMaster(sentinel, this.name)));
         return role === "master" && said.every((about) => about.get("port") === String(after.port));
       },
       PATIENCE,
@@ -184,8 +184,8 @@ export class RedisSentinel {
     );
   }
 
-  async #knowsAll(sentinel: SentinelProcess): Promise<boolean> {
-    const about = await sentinel.about(this.name);
+  async #knowsAll(sentinel: RedisServer): Promise<boolean> {
+    const about = await aboutMaster(sentinel, this.name);
     const replicas = await sentinel.call("SENTINEL", "REPLICAS", this.name);
     const well = (Array.isArray(replicas) ? replicas : []).filter(
       (replica) => Array.isArray(replica) && isWell(replica.map(String)),

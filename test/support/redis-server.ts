@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Redis } from "ioredis";
@@ -21,6 +21,8 @@ import { until } from "./until.js";
 /** How often a start is repeated with another port, because another process took the free port first. */
 const START_ATTEMPTS = 5;
 const LOG_KEPT = 16_384;
+/** Of a sentinel, which writes into it what it learns. */
+const CONFIGURATION = "sentinel.conf";
 
 /** Starts a server and resolves when it answers. */
 export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
@@ -48,8 +50,11 @@ async function launch(
   options: RedisServerOptions,
 ): Promise<RedisServer> {
   for (let attempt = 1; ; attempt++) {
-    const server = new RedisServer(binary, directory, options.port ?? (await freePort()), options);
+    const port = options.port ?? (await freePort());
+    const server = new RedisServer(binary, directory, port, options);
     try {
+      if (options.sentinel)
+        await writeFile(join(directory, CONFIGURATION), options.sentinel(port, directory));
       await server.restart();
       return server;
     } catch (error) {
@@ -82,7 +87,9 @@ export class RedisServer {
     this.version = binary.version;
     this.#binary = binary;
     this.#directory = directory;
-    this.#args = [...serverArgs(binary, directory, port, options), ...(options.args ?? [])];
+    this.#args = options.sentinel
+      ? [join(directory, CONFIGURATION), "--sentinel"]
+      : [...serverArgs(binary, directory, port, options), ...(options.args ?? [])];
     this.#env = options.clock?.env ?? {};
   }
 

@@ -6,13 +6,13 @@ const LINES = {
   contract: 10_510,
   delivery: 4_135,
   entries: 8_350,
-  faults: 4_520,
-  fleet: 3_810,
-  interop: 3_650,
+  faults: 4_400,
+  fleet: 3_610,
+  interop: 3_560,
   kinds: 5_740,
   lua: 3_950,
-  simulation: 5_850,
-  support: 4_110,
+  simulation: 5_930,
+  support: 4_050,
   topology: 1_820,
 };
 

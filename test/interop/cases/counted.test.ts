@@ -1,8 +1,11 @@
-/** Semaphores, permits and latches of both sides: what wakes their waiters, and how a permit's lease ends. */
+/**
+ * Semaphores, permits and latches of both sides: one message for many waiters, and how a permit's lease ends. That each call
+ * sends the message of Redisson's is seen in the sequences.
+ */
 import { expect, test } from "vitest";
 import { until, type Watched } from "../../support/index.js";
 import { NEVER } from "../calls.js";
-import { DIRECTIONS, type Party, type Side } from "../party.js";
+import type { Party, Side } from "../party.js";
 import { soon, withRedisson } from "../scene.js";
 
 const SIDES: readonly Side[] = ["Java", "Node"];
@@ -30,34 +33,6 @@ withRedisson("counted", (scene) => {
     }
     return waiting;
   }
-
-  type Wake = (party: Party, name: string, id: string) => Promise<unknown>;
-  const WAKES: readonly [kind: "semaphore" | "permits", how: string, wake: Wake][] = [
-    ["semaphore", "addPermits", (party, name) => party.semaphore(name).addPermits(1)],
-    ["semaphore", "trySetPermits", (party, name) => party.semaphore(name).trySetPermits(1)],
-    ["permits", "tryRelease", (party, name, id) => party.permits(name).tryRelease(id)],
-    ["permits", "addPermits", (party, name) => party.permits(name).addPermits(1)],
-    ["permits", "setPermits", (party, name) => party.permits(name).setPermits(2)],
-    ["permits", "trySetPermits", (party, name) => party.permits(name).trySetPermits(1)],
-  ];
-  const ways = WAKES.flatMap(([kind, how, wake]) =>
-    DIRECTIONS.map(([one, other]) => [how, kind, one, other, wake] as const),
-  );
-
-  test.each(ways)("the call %s of %s in %s wakes a waiter in %s", async (how, kind, one, other, wake) => {
-    const name = scene.name();
-    const party = await scene.party(one);
-    let id = "";
-    if (how !== "trySetPermits") await party[kind](name).trySetPermits(kind === "permits" ? 1 : 0);
-    if (how !== "trySetPermits" && kind === "permits") id = await party.permits(name).acquire(NEVER);
-    const waiter = await scene.party(other);
-    const waiting = await waiter.parked<unknown>(() =>
-      kind === "semaphore" ? waiter.semaphore(name).acquire() : waiter.permits(name).acquire(NEVER),
-    );
-    await wake(party, name, id);
-    await soon(waiting);
-    expect(await scene.redis.get(name)).toBe("0");
-  });
 
   test.each(SIDES)("one release in %s of many permits wakes all waiters of both sides", async (side) => {
     const name = scene.name();

@@ -69,38 +69,9 @@ withRedisson("groups", (scene) => {
     expect(Number(await scene.redis.get(counter))).toBe(orders.length * rounds);
     expect(await scene.redis.exists(a, b, c)).toBe(0);
   });
-
-  test("Java breaks one member: Node's hold on all of them is lost, and the rest is given back", async () => {
-    const members = [scene.name(), scene.name(), scene.name()];
-    const node = scene.node({ watchdogTimeout: 1_500 });
-    await node.multiLock(...members).lock();
-    expect(await (await scene.thread()).lock("lock", members[1] as string).forceUnlock()).toBe(true);
-    await until("the hold is lost", () => node.holds[0]?.hold.signal.aborted);
-    await expect(node.multiLock(...members).unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
-    expect(await scene.redis.exists(...members)).toBe(0);
-  });
 });
 
-withRedisson("plain lock", (scene) => {
-  test.each(["lock", "spin"] as const)(
-    "Java re-enters its %s: inspect in Node says its owner, and how often",
-    async (kind) => {
-      const name = scene.name();
-      const thread = await scene.thread();
-      const java = thread.lock(kind, name);
-      const { client } = scene.node();
-      for (const count of [1, 2]) {
-        await java.lock(NEVER);
-        expect(await client.inspect(name)).toMatchObject({
-          kind: "lock",
-          holders: [{ ownerId: thread.owner, count }],
-        });
-      }
-      for (let i = 0; i < 2; i++) await java.unlock();
-      expect(await client.inspect(name)).toBeNull();
-    },
-  );
-
+withRedisson("spin locks", (scene) => {
   test("a spin lock gets what Node unlocks; its own unlock tells nobody, and Node comes by its poll", async () => {
     const name = scene.name();
     const [node, thread] = [scene.node({ pollCap: 1_000 }), await scene.thread()];
@@ -113,19 +84,6 @@ withRedisson("plain lock", (scene) => {
     await thread.lock("spin", name).unlock();
     await soon(waiting);
     expect(await thread.lock("spin", name).tryLock()).toBe(false);
-  });
-
-  test("Java's non-reentrant lock is refused a second time, and keeps Node out by its first hold", async ({
-    skip,
-  }) => {
-    if (!scene.atLeast("4.4.0")) skip(`Redisson ${scene.version} has no non-reentrant lock; 4.4.0 has`);
-    const name = scene.name();
-    const java = (await scene.thread()).lock("nonReentrant", name);
-    await java.lock(NEVER);
-    await expect(java.lock(NEVER)).rejects.toThrow(/non-?reentrant/i);
-    expect(await scene.node().lock("lock", name).tryLock()).toBe(false);
-    await java.unlock();
-    expect(await scene.node().lock("lock", name).tryLock()).toBe(true);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Readers and writers of both sides on one read-write lock: beside each other, and from one side to the other. */
+/** Readers and writers of both sides on one read-write lock: beside each other, and who wakes whom. */
 import { expect, test } from "vitest";
 import { readHold } from "../../../src/base/names.js";
 import { PATIENCE, until, watch } from "../../support/index.js";
@@ -35,23 +35,6 @@ withRedisson("read-write lock", (scene) => {
       await last.lock.unlock();
       await soon(waiting);
       await lock.unlock();
-      await scene.expectNothingLeft(name);
-    },
-  );
-
-  test.each(DIRECTIONS)(
-    "a %s writer goes on as a reader: %s may read, and may not write",
-    async (one, other) => {
-      const name = scene.name();
-      const [mine, theirs] = [await scene.party(one), await scene.party(other)];
-      await mine.lock("write", name).lock(NEVER);
-      await mine.lock("read", name).lock(NEVER);
-      expect(await theirs.lock("read", name).tryLock()).toBe(false);
-      await mine.lock("write", name).unlock();
-      expect(await theirs.lock("write", name).tryLock()).toBe(false);
-      expect(await theirs.lock("read", name).tryLock(0, NEVER)).toBe(true);
-      await mine.lock("read", name).unlock();
-      await theirs.lock("read", name).unlock();
       await scene.expectNothingLeft(name);
     },
   );
@@ -125,15 +108,5 @@ withRedisson("read-write lock", (scene) => {
     await expect(leased.extend(NEVER)).rejects.toMatchObject({ code: "LOCK_LOST", reason: "taken" });
     expect([leased.isHeld, leased.signal.aborted]).toEqual([false, true]);
     await writer.lock("write", name).unlock();
-  });
-
-  test("a Node reader that asks to write is refused at once, and the Java reader beside it goes on", async () => {
-    const name = scene.name();
-    const java = await reads("Java", name, NEVER);
-    const node = await reads("Node", name, NEVER);
-    await expect(node.party.lock("write", name).lock()).rejects.toMatchObject({ code: "UPGRADE_REFUSED" });
-    for (const { lock } of [java, node]) expect(await lock.getHoldCount()).toBe(1);
-    for (const { lock } of [java, node]) await lock.unlock();
-    await scene.expectNothingLeft(name);
   });
 });

@@ -22,7 +22,7 @@ export interface Crew {
   /** The tasks of each process, on both sides. */
   readonly tasks: { coolTasks: number; cool: number; hotTasks: number; hot: number };
   readonly kinds: readonly string[];
-  /** The mistake that the Node processes make: see test/fleet/planted.ts. */
+  /** The mistake that the Node processes make: see test/simulation/planted.lua. */
   readonly nodePlanted?: string;
   /** The mistake that the JVMs make. */
   readonly planted?: string;
