@@ -69,6 +69,21 @@ describe("what is refused", () => {
   );
 
   row(
+    "a call whose try is on its way is rejected at once, and what it is granted then is given back [§1 close]",
+    { kinds: SINGLE },
+    async ({ lock, a, settle }) => {
+      a.keep("requests");
+      const call = watch(lock.lock());
+      await settle();
+      const closing = a.close({ timeout: 0 });
+      await settle();
+      expect(call.outcome).toBe("CLIENT_CLOSED");
+      await a.letGo();
+      await closing;
+    },
+  );
+
+  row(
     "a run that waits for its turn is rejected too [§1 close]",
     async ({ lock, excluded, client, settle }) => {
       await client.scope(async () => {
