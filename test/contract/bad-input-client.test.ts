@@ -1,18 +1,11 @@
 /** Contract sections 1 and 6: wrong names, clients and client options throw before anything is sent. */
 import { Cluster, Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
-import {
-  type CommandCounter,
-  countCommands,
-  forFile,
-  type RedisCluster,
-  startCluster,
-  startRedis,
-} from "../support/index.js";
-import { SINGLE } from "../support/place/kinds.js";
-import { as, connectionsOf, connectionsSince, failure, warmUp } from "./helpers.js";
+import { countCommands, forFile, startRedis } from "../support/index.js";
+import { openVirtual, SINGLE } from "../support/place/index.js";
+import { as, connectionsOf, connectionsSince } from "./helpers.js";
 
 type Refusal = typeof TypeError | typeof RangeError;
 
@@ -245,56 +238,19 @@ describe("ioredis' keyPrefix is refused with a TypeError that names `prefix`", (
   });
 });
 
-describe("a cluster of 3 masters", () => {
-  let cluster: RedisCluster;
-  let client: LockClient;
-  const counters: CommandCounter[] = [];
+/** Of these a cluster would put the keys in different slots. */
+const SPREAD = ["a{b", "{", "a}b", "}", "{}", "a{}b", "{}{a}", "}{", "a}b{", "{ab"];
+const TOGETHER = ["{a}", "a{b}c", "}a{b}", "a{b}{c}", "{a}{}", "{{a}", "{a}}", "plain", "é{ü}"];
 
-  beforeAll(async () => {
-    cluster = await startCluster();
-    client = new LockClient(cluster.connect());
-    await client.ready();
-    await warmUp(client.getLock("a"));
-    for (const node of cluster.nodes) counters.push(await countCommands(node));
-  });
-  afterAll(async () => {
-    for (const each of counters) each.stop();
-    await client?.close({ timeout: 0 });
-    await cluster?.stop();
-  });
-
-  const SPREAD = ["a{b", "{", "a}b", "}", "{}", "a{}b", "{}{a}", "}{", "a}b{", "{ab"];
-
-  test.each(SPREAD)("%s would put the keys in different slots", async (name) => {
-    await Promise.all(counters.map((each) => each.reset()));
-    const error = await failure(() => client.getLock(name));
-    expect(error instanceof TypeError || error instanceof RangeError).toBe(true);
-    await Promise.all(counters.map((each) => each.settle()));
-    const sent = counters
-      .flatMap((each) => each.all())
-      .filter(([command]) => !/^(CLUSTER|PING|INFO)$/.test(command ?? ""));
-    expect(sent).toEqual([]);
-  });
-
-  test.each(["{a}", "a{b}c", "}a{b}", "a{b}{c}", "{a}{}", "{{a}", "{a}}", "plain", "é{ü}"])(
-    "%s works",
-    async (name) => {
-      const lock = client.getLock(name);
-      const hold = await lock.lock();
-      await client.scope(async () => expect(await lock.tryLock()).toBeNull());
-      await (await lock.lock({ owner: hold })).unlock();
-      await hold.unlock();
-      expect(await lock.isLocked()).toBe(false);
-    },
-  );
-
-  test("a prefix counts as part of the name", async () => {
-    await using braced = new LockClient(cluster.connect(), { prefix: "{app}" });
-    await warmUp(braced.getLock("a"));
-    await warmUp(braced.getLock("a{"));
-    const open = new LockClient(cluster.connect(), { prefix: "{app" });
-    expect(await failure(() => open.getLock("a"))).toBeInstanceOf(Error);
-    await warmUp(open.getLock("a}"));
-    await open.close();
-  });
+test("on a cluster a name whose keys would be in different slots is refused, counted with its prefix [§6 arguments]", () => {
+  const { party } = openVirtual();
+  const on = (prefix?: string) => party({ prefix }, { isCluster: true, slots: [], nodes: () => [] }).client;
+  for (const name of SPREAD) throws(() => on().getLock(name), RangeError);
+  for (const name of TOGETHER) expect(on().getLock(name).name).toBe(name);
+  throws(() => on("{app").getLock("a"), RangeError);
+  for (const [prefix, name] of [
+    ["{app}", "a{"],
+    ["{app", "a}"],
+  ] as const)
+    expect(on(prefix).getLock(name).name).toBe(name);
 });

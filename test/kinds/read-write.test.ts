@@ -187,6 +187,52 @@ row(
 );
 
 row(
+  "a writer whose process is silent counts as dead after three poll caps, and keeps readers out again once it is heard [§4 prefer-writers]",
+  { kinds, client: { ...client, pollCap: 300 } },
+  withSides(async ({ read, theirWrite, b, pass, settle }) => {
+    const reading = await read.lock();
+    const writer = watch(theirWrite.lock());
+    await settle();
+    await b.cut();
+    await pass(800);
+    expect(await read.tryLock()).toBeNull();
+    await pass(200);
+    const beside = await read.tryLock();
+    expect(beside?.isHeld).toBe(true);
+    await b.mend();
+    await pass(300);
+    expect(await read.tryLock()).toBeNull();
+    await unlockAll([reading, beside]);
+    await settle();
+    expect(writer.value?.isHeld).toBe(true);
+    await unlockAll([writer.value]);
+  }),
+);
+
+row(
+  "one of twenty readers dies: it lapses within its lease, whoever renews, and a writer gets in when the live ones leave [§4 reader-leases] [F34]",
+  { kinds, client: { ...client, watchdogTimeout: 4_500 } },
+  withSides(async ({ read, theirRead, b, party, server, pass, settle }) => {
+    const live = await Promise.all(Array.from({ length: 19 }, () => read.lock()));
+    const dead = await theirRead.lock();
+    await b.cut();
+    const writer = watch(sidesOf(party()).write.lock());
+    const ttl = () => server.ttl(readHold(NAME, dead.ownerId, 1));
+    await pass(4_499);
+    expect(ttl()).toBeGreaterThan(0);
+    await pass(1);
+    expect(ttl()).toBe(-2);
+    await pass(9_000);
+    expect([ttl(), writer.state, live.every(({ isHeld }) => isHeld)]).toEqual([-2, "pending", true]);
+    await unlockAll(live);
+    await settle();
+    expect(writer.value?.isHeld).toBe(true);
+    await unlockAll([writer.value]);
+    await b.mend();
+  }),
+);
+
+row(
   "a grant or a mark that is sent again after things have changed excludes nobody [§4 prefer-writers] [§4 downgrade] [§2 counts-once]",
   { kinds, client },
   withSides(async ({ read, write, theirRead, theirWrite, a, settle, view }) => {
