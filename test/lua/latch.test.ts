@@ -65,6 +65,12 @@ scriptTable(bench, counterTrySet, {
       given: { [NUMBER]: text(value, 30_000) },
       reply: refusal("not an integer"),
     })),
+    "-1: what comes too late changes nothing [B3]": { args: { latest: 1 }, reply: answered(-1) },
+    "1: a late copy has the remembered answer [B3]": {
+      given: { [MARKER]: marked(1) },
+      args: { latest: 1 },
+      reply: answered(1),
+    },
     "1: 0 may be set": {
       args: { count: 0 },
       reply: answered(1),
@@ -94,6 +100,12 @@ scriptTable(bench, latchCountDown, {
     },
     "a copy of the call leaves a latch alone that was set anew": {
       given: counting(1, marked(1)),
+      reply: answered(1),
+    },
+    "-1: what comes too late changes nothing [B3]": { args: { latest: 1 }, reply: answered(-1) },
+    "1: a late copy has the remembered answer [B3]": {
+      given: { [MARKER]: marked(1) },
+      args: { latest: 1 },
       reply: answered(1),
     },
     "a latch that is missing stays so, and nobody is told": { reply: answered(1), after: done(1) },

@@ -6,7 +6,7 @@ import {
   permitsSet,
   permitsUpdate,
 } from "../../src/scripts/generated.js";
-import { later, left, MOST, type Scores, type States, scored, text, useBench } from "./bench.js";
+import { later, left, type Scores, type States, scored, text, useBench } from "./bench.js";
 import {
   ENDLESS,
   hex,
@@ -50,12 +50,6 @@ scriptTable(bench, permitsAcquire, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, tombstone: TOMBSTONE },
   args: { id: hex(MINE), lease: 30_000, publish: "PUBLISH" },
   endless: ENDLESS,
-  largest: {
-    given: permits(1),
-    args: { lease: MOST },
-    reply: [1, 0, -1],
-    after: permits(0, { [MINE]: later(MOST) }),
-  },
   rows: {
     "1: a free permit is taken": {
       given: permits(5),

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { semaphoreAcquire, semaphoreRelease, semaphoreUndo } from "../../src/scripts/generated.js";
 import { type State, text, useBench } from "./bench.js";
 import {
@@ -52,6 +52,39 @@ scriptTable(bench, semaphoreAcquire, {
       given: free(5, { value: ["theirs"], ttl: 20_000 }),
       reply: WRONGTYPE,
     },
+    // 0 is all of them.
+    ...each(
+      "a call takes all of %s permits",
+      { 5: 5, 1: 1, "very many": 9007199254740990, "as many as Redis counts": String(2n ** 63n - 1n) },
+      (permits) => ({
+        given: free(permits),
+        args: { count: 0 },
+        reply: [1, 0, String(permits)],
+        after: free(0, marked(permits)),
+      }),
+    ),
+    "a copy of the call says what the first has taken, leaves what is new, and writes again": {
+      given: free(3, text("5", 20_000)),
+      args: { count: 0 },
+      reply: [1, 3, "5"],
+      after: free(3, marked(5)),
+    },
+    ...each(
+      "a call takes nothing of %s permits, and needs no decrby",
+      { 0: 0, none: undefined },
+      (permits) => ({
+        given: permits === undefined ? {} : free(permits),
+        args: { count: 0 },
+        mayNot: "decrby",
+        reply: [1, 0, "0"],
+        after: { ...(permits === undefined ? {} : free(permits)), [MARKER]: marked(0) },
+      }),
+    ),
+    "a call leaves nothing behind where fewer than none are free": {
+      given: free(-2),
+      args: { count: 0 },
+      reply: [0, 1],
+    },
     "a number of 18 digits is counted exactly": {
       given: free("123456789012345678"),
       args: { count: 8 },
@@ -61,61 +94,17 @@ scriptTable(bench, semaphoreAcquire, {
   },
 });
 
-test("semaphore/acquire grants a call that it refused before, once enough is free", async () => {
-  const run = bench.runner(semaphoreAcquire);
-  const acquire = () => run({ permits: NUMBER, marker: MARKER }, { count: 2, markerTtl: MARKER_TTL });
-  await bench.put(free(1));
-  expect(await acquire()).toEqual([0, 1]);
-  await bench.redis.incr(NUMBER);
-  expect(await acquire()).toEqual([1, 0, "2"]);
-  await bench.expect(free(0, marked(2)));
-});
-
-scriptTable(bench, semaphoreAcquire, {
-  keys: { permits: NUMBER, marker: MARKER },
-  args: { count: 0, markerTtl: MARKER_TTL },
-  endless: ENDLESS,
-  rows: {
-    ...each(
-      "a call takes all of %s permits",
-      { 5: 5, 1: 1, "very many": 9007199254740990, "as many as Redis counts": String(2n ** 63n - 1n) },
-      (permits) => ({
-        given: free(permits),
-        reply: [1, 0, String(permits)],
-        after: free(0, marked(permits)),
-      }),
-    ),
-    "a copy of the call says what the first has taken, leaves what is new, and writes again": {
-      given: free(3, text("5", 20_000)),
-      reply: [1, 3, "5"],
-      after: free(3, marked(5)),
-    },
-    ...each(
-      "a call takes nothing of %s permits, and needs no decrby",
-      { 0: 0, none: undefined },
-      (permits) => ({
-        given: permits === undefined ? {} : free(permits),
-        mayNot: "decrby",
-        reply: [1, 0, "0"],
-        after: { ...(permits === undefined ? {} : free(permits)), [MARKER]: marked(0) },
-      }),
-    ),
-    "a call leaves nothing behind where fewer than none are free": { given: free(-2), reply: [0, 1] },
-  },
-});
-
-test("a call for all permits takes more than Lua counts exactly whole, or leaves it alone", async () => {
-  await bench.put(free(String(2 ** 57)));
-  const take = bench.runner(semaphoreAcquire);
-  await take({ permits: NUMBER, marker: MARKER }, { count: 0, markerTtl: MARKER_TTL }).catch(() => {});
-  expect(["0", String(2 ** 57)]).toContain(await bench.redis.get(NUMBER));
-});
-
 scriptTable(bench, semaphoreRelease, {
   keys: { permits: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },
   args: { count: 2, message: "", markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" },
   endless: ENDLESS,
   rows: {
+    "-1: what comes too late changes nothing [B3]": { args: { latest: 1 }, reply: answered(-1) },
+    "1: a late copy has the remembered answer [B3]": {
+      given: { [MARKER]: marked(1) },
+      args: { latest: 1 },
+      reply: answered(1),
+    },
     "permits are added and announced": {
       given: free(5),
       reply: answered(1),

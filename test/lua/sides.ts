@@ -1,15 +1,5 @@
 /** The keys of a read-write lock, and the holds in them. */
-import {
-  type Announcement,
-  held,
-  LOCK,
-  ME,
-  type Scores,
-  type States,
-  scored,
-  TOMBSTONE,
-  text,
-} from "./bench.js";
+import { held, LOCK, ME, type Message, type Scores, type States, scored, TOMBSTONE, text } from "./bench.js";
 
 export const CHANNEL = "redisson_rwlock:{job}";
 export const WRITERS = "holdfast_writers:{job}";
@@ -73,4 +63,4 @@ export const waits = (writers: Scores["members"], ttl = 40_000): States => ({
 });
 
 /** The message for all waiters: `0` when the last reader leaves, `1` when the writer does. */
-export const announced = (payload: "0" | "1"): Announcement[] => [{ channel: CHANNEL, payload }];
+export const announced = (payload: "0" | "1"): Message[] => [{ channel: CHANNEL, payload }];
