@@ -25,18 +25,6 @@ scriptTable(bench, lockInspect, {
       given: { [LOCK]: held({ [ME]: "2" }, 30_000), [readHold(ME, 1)]: text("1", 9_000) },
       reply: found(0, "", [], [ME, "2", 0]),
     },
-    "a lock without end": {
-      given: { [LOCK]: held({ [ME]: "1" }, -1) },
-      reply: [-1, 0, "", [], [ME, "1", 0]],
-    },
-    "one with a counter": {
-      given: { ...lock, [COUNTER]: text("7", -1) },
-      reply: found(1, "", [], [ME, "1", 0]),
-    },
-    "one with a queue in its order": {
-      given: { ...lock, ...waiting },
-      reply: found(0, "", [OTHER, "whoever", ME], [ME, "1", 0]),
-    },
     "a queue that is none counts as empty": {
       given: { ...lock, [QUEUE]: text("theirs", -1) },
       reply: found(0, "", [], [ME, "1", 0]),
@@ -50,17 +38,6 @@ scriptTable(bench, lockInspect, {
         [readHold(OTHER, 1)]: text("1", 90_000),
       },
       reply: [left(90_000), 0, "read", [], [ME, "2", left(60_000), OTHER, "1", left(90_000), DEAD, "1", 0]],
-    },
-    "the write side": {
-      given: { [LOCK]: held({ mode: "write", [`${ME}:write`]: "1" }, 30_000) },
-      reply: found(0, "write", [], [`${ME}:write`, "1", 0]),
-    },
-    "a writer that reads too": {
-      given: {
-        [LOCK]: held({ mode: "write", [`${ME}:write`]: "1", [ME]: "1" }, 30_000),
-        [readHold(ME, 1)]: text("1", 20_000),
-      },
-      reply: found(0, "write", [], [`${ME}:write`, "1", 0, ME, "1", left(20_000)]),
     },
     ...each(
       "readers with countless holds: %s",

@@ -35,7 +35,6 @@ import {
 } from "./bench.js";
 import {
   announced,
-  BASES,
   CHANNEL,
   holdKey,
   holds,
@@ -228,9 +227,6 @@ const neighbours = (ttl: number): States => ({
   ...named("first", "{first}", ttl),
   ...named("{l}", "{l}", ttl),
 });
-const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
-const allNames = (ttl: number): States =>
-  Object.assign({}, ...names.map((name) => named(name, `{${name}}`, ttl)));
 const many = (length: number, text = "") => Array.from({ length }, () => text);
 
 scriptTable(bench, readWriteKeep, {
@@ -285,14 +281,6 @@ scriptTable(bench, readWriteKeep, {
       args: { owners: many(9, ME), reads: many(9), writes: many(9) },
       reply: [1, 0, -1, 0, -1, -1, -1, -1, 1],
       after: { ...strangers, ...neighbours(30_000) },
-    },
-    "1: many are kept at once": {
-      given: allNames(15_000),
-      keys: { locks: names },
-      args: { owners: many(300, ME), reads: many(300), writes: many(300) },
-      reply: names.map(() => 1),
-      after: allNames(30_000),
-      thrifty: true,
     },
     "3: whoever may not count keeps the lock all the same": {
       given: writing(15_000, "1", [10_000]),
@@ -447,13 +435,6 @@ scriptTable(bench, readWriteEnd, {
       after: allOver(1, -1, -1),
       heard: announced("0"),
     },
-    ...each("the hold key of a name %s", BASES, ([lock, base]) => ({
-      given: named(lock, base, 30_000),
-      keys: { lock },
-      reply: [1, 1],
-      after: over,
-      heard: announced("0"),
-    })),
     ...each(
       "other data in the place of the waiting writers stays as it is, and so does %s",
       { "a lock that is read": mine, "a lock that is written": writing(30_000) },

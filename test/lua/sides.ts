@@ -10,17 +10,6 @@ export const SIDE_TOMBSTONE: string = `${TOMBSTONE}:write`;
 export const sideBuried = (found: number): States => ({ [SIDE_TOMBSTONE]: text(String(found), 40_000) });
 export const THIRD = "6e3814a1-e847-452b-a982-45baf93a1df2:3";
 
-/** Names of locks, and the beginnings of their hold keys. */
-export const BASES: Readonly<Record<string, readonly [name: string, base: string]>> = {
-  "without braces": ["größe:日本", "{größe:日本}"],
-  "with braces": ["{a}:c", "{a}:c"],
-  "with a colon": ["a:b", "{a:b}"],
-  "with braces inside": ["a{b}:c", "a{b}:c"],
-  "with an opening brace": ["{x", "{x"],
-  "with a closing brace": ["a}b", "{a}b}"],
-  "with signs of patterns": ["a%w.c", "{a%w.c}"],
-};
-
 export function holdKey(owner: string, number: number, base = `{${LOCK}}`): string {
   return `${base}:${owner}:rwlock_timeout:${number}`;
 }
