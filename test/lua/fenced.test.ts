@@ -49,16 +49,10 @@ scriptTable(bench, fencedTake, {
       given: { ...theirs(50_000, "2"), ...counter("41") },
       reply: [0, left(50_000), OTHER],
     },
-    "{0, -1, holder}: held by another without end": { given: theirs(-1), reply: [0, -1, OTHER] },
-    ...each(
-      "{2}: a wire id that is over does not get %s, and draws no token",
-      {
-        "a free lock": counter("41"),
-        "its own lock": { ...mine(20_000), ...counter("41") },
-        "another's lock": { ...theirs(20_000), ...counter("41") },
-      },
-      (given: States) => ({ given: { ...given, ...over }, reply: [2] }),
-    ),
+    "{2}: a wire id that is over does not get a free lock, and draws no token": {
+      given: { ...counter("41"), ...over },
+      reply: [2],
+    },
     ...each(
       "other data in the key of %s stays as it is",
       {
