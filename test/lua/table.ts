@@ -1,5 +1,6 @@
 /**
- * A table tests a script. A row has the keys on the server, the call, and its outcome: the reply, all keys and all
+ * A table tests a script. It has a row for each set of commands that the script runs, and for what rows of the contract and
+ * the kinds do not reach. A row has the keys on the server, the call, and its outcome: the reply, all keys and all
  * messages. Each call is made twice, because a command may reach the server twice. Unless the row says otherwise, the
  * second call has the same reply, changes nothing and sends no message. Each script's rows try what holds for all: a
  * server without memory, users without a right, the text for old servers.

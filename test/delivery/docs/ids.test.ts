@@ -35,14 +35,15 @@ test("the rows of faults and bugs are numbered without a gap and have what each 
   expect([...faults.flatMap(wrongFault), ...bugs.flatMap(wrongBug)]).toEqual([]);
 });
 
-test.each(["fault", "bug"] as const)("each %s has a test, and each id in a title has a row", (kind) => {
-  expect(wrongIds(KINDS[kind].rows(), usesOf(KINDS[kind]))).toEqual([]);
-});
+test.each(["fault", "bug", "sentence"] as const)(
+  "each %s has a test, and each id in a title has a row",
+  (kind) => {
+    expect(wrongIds(KINDS[kind].rows(), usesOf(KINDS[kind]))).toEqual([]);
+  },
+);
 
-test("each sentence of the contract that a title names is there", () => {
-  const rows = KINDS.sentence.rows();
-  expect(rows.map(({ id }) => id)).toEqual(Object.keys(SENTENCES));
-  expect(wrongIds(rows, usesOf(KINDS.sentence)).filter((wrong) => !wrong.endsWith(": no test"))).toEqual([]);
+test("the sentences that the ids are read from are all that rows may name", () => {
+  expect(KINDS.sentence.rows().map(({ id }) => id)).toEqual(Object.keys(SENTENCES));
 });
 
 test("docs/guarantees.md names no fault and no bug that has no row", () => {
