@@ -108,10 +108,7 @@ export class CommandRunner implements CommandHost {
    * Runs a script, and again while failures may pass.
    * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
-  call<K extends KeyValues, A extends ArgumentValues, T>(
-    call: Call<K, A>,
-    read: Reader<T>,
-  ): Promise<T> {
+  call<K extends KeyValues, A extends ArgumentValues, T>(call: Call<K, A>, read: Reader<T>): Promise<T> {
     return this.#run({ call, read }, call.within ?? this.commandTimeout);
   }
 

@@ -1,18 +1,11 @@
 /** Contract sections 1 and 6: wrong names, clients and client options throw before anything is sent. */
 import { Cluster, Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../src/index.js";
-import {
-  type CommandCounter,
-  countCommands,
-  forFile,
-  type RedisCluster,
-  startCluster,
-  startRedis,
-} from "../support/index.js";
-import { SINGLE } from "../support/place/kinds.js";
-import { as, connectionsOf, connectionsSince, failure, warmUp } from "./helpers.js";
+import { countCommands, forFile, startRedis } from "../support/index.js";
+import { openVirtual, SINGLE } from "../support/place/index.js";
+import { as, connectionsOf, connectionsSince } from "./helpers.js";
 
 type Refusal = typeof TypeError | typeof RangeError;
 
@@ -130,6 +123,9 @@ describe("client options", () => {
         drift: 0,
       },
       { watchdogTimeout: 2 ** 53 - 1, pollCap: 2 ** 53 - 1, commandTimeout: 2 ** 53 - 1, drift: 0.5 },
+      { drift: 0.666 },
+      { watchdogTimeout: 3_000, drift: 0.665 },
+      { watchdogTimeout: 300, drift: 0.659 },
     ];
     for (const options of good) expect(() => new LockClient(redis, options)).not.toThrow();
   });
@@ -146,14 +142,6 @@ describe("client options", () => {
       throws(() => LockClient.connect(server.url, as(options)), RangeError);
     },
   );
-
-  test.each([
-    { drift: 0.666 },
-    { watchdogTimeout: 3_000, drift: 0.665 },
-    { watchdogTimeout: 300, drift: 0.659 },
-  ])("a drift just below the bound is taken: %o", (options) => {
-    expect(() => new LockClient(redis, options)).not.toThrow();
-  });
 
   test("a refused constructor leaves no listener on the user's connection", () => {
     const before = listeners(redis);
@@ -206,95 +194,45 @@ describe("the connection", () => {
   });
 });
 
-describe("ioredis' keyPrefix is refused with a TypeError that names `prefix`", () => {
-  const names = /`prefix`|"prefix"|'prefix'|\bprefix\b/;
+const PREFIXED = { keyPrefix: "x:", lazyConnect: true } as const;
+const NODES = [{ host: server.host, port: server.port }];
 
-  test("standalone [§1 key-prefix]", async () => {
-    const prefixed = server.connect({ keyPrefix: "x:", lazyConnect: true });
-    expect(throws(() => new LockClient(prefixed), TypeError).message).toMatch(names);
-    expect(prefixed.status).toBe("wait");
-    await nothingSent();
-  });
-
-  test("an empty keyPrefix is none", () => {
-    const plain = server.connect({ keyPrefix: "", lazyConnect: true });
-    expect(() => new LockClient(plain)).not.toThrow();
-  });
-
-  test.each([
-    ["of the cluster", { keyPrefix: "x:" }],
-    ["of its nodes", { redisOptions: { keyPrefix: "x:" } }],
-  ])("cluster: %s", (_, options) => {
-    const cluster = new Cluster([{ host: server.host, port: server.port }], {
-      lazyConnect: true,
-      ...options,
-    });
-    expect(throws(() => new LockClient(cluster), TypeError).message).toMatch(names);
-    expect(cluster.status).toBe("wait");
-  });
-
-  test.each([
-    ["options", () => ({ host: server.host, port: server.port, keyPrefix: "x:" })],
-    ["URL", () => `${server.url}?keyPrefix=x:`],
-  ])("connect by %s, which leaves no connection behind", async (_, target) => {
+test.each<[string, () => unknown]>([
+  ["of a connection", () => new LockClient(server.connect(PREFIXED))],
+  ["of a cluster", () => new LockClient(new Cluster(NODES, PREFIXED))],
+  [
+    "of a cluster's nodes",
+    () => new LockClient(new Cluster(NODES, { lazyConnect: true, redisOptions: PREFIXED })),
+  ],
+  ["in options of connect", () => LockClient.connect({ ...NODES[0], keyPrefix: "x:" })],
+  ["in a URL", () => LockClient.connect(`${server.url}?keyPrefix=x:`)],
+])(
+  "a keyPrefix %s is refused with a TypeError that names `prefix`, and nothing is sent [§1 key-prefix]",
+  async (_, make) => {
     const before = await connectionsOf(server);
-    expect(throws(() => LockClient.connect(target()), TypeError).message).toMatch(names);
-    await new Promise((resolve) => setTimeout(resolve, 150)); // by then a connection would be there
+    expect(throws(make, TypeError).message).toMatch(/\bprefix\b/);
     await nothingSent();
     expect(await connectionsSince(before, server)).toEqual([]);
-  });
+  },
+);
+
+test("an empty keyPrefix is none", () => {
+  expect(() => new LockClient(server.connect({ keyPrefix: "", lazyConnect: true }))).not.toThrow();
 });
 
-describe("a cluster of 3 masters", () => {
-  let cluster: RedisCluster;
-  let client: LockClient;
-  const counters: CommandCounter[] = [];
+/** Of these a cluster would put the keys in different slots. */
+const SPREAD = ["a{b", "{", "a}b", "}", "{}", "a{}b", "{}{a}", "}{", "a}b{", "{ab"];
+const TOGETHER = ["{a}", "a{b}c", "}a{b}", "a{b}{c}", "{a}{}", "{{a}", "{a}}", "plain", "é{ü}"];
 
-  beforeAll(async () => {
-    cluster = await startCluster();
-    client = new LockClient(cluster.connect());
-    await client.ready();
-    await warmUp(client.getLock("a"));
-    for (const node of cluster.nodes) counters.push(await countCommands(node));
-  });
-  afterAll(async () => {
-    for (const each of counters) each.stop();
-    await client?.close({ timeout: 0 });
-    await cluster?.stop();
-  });
-
-  const SPREAD = ["a{b", "{", "a}b", "}", "{}", "a{}b", "{}{a}", "}{", "a}b{", "{ab"];
-
-  test.each(SPREAD)("%s would put the keys in different slots", async (name) => {
-    await Promise.all(counters.map((each) => each.reset()));
-    const error = await failure(() => client.getLock(name));
-    expect(error instanceof TypeError || error instanceof RangeError).toBe(true);
-    await Promise.all(counters.map((each) => each.settle()));
-    const sent = counters
-      .flatMap((each) => each.all())
-      .filter(([command]) => !/^(CLUSTER|PING|INFO)$/.test(command ?? ""));
-    expect(sent).toEqual([]);
-  });
-
-  test.each(["{a}", "a{b}c", "}a{b}", "a{b}{c}", "{a}{}", "{{a}", "{a}}", "plain", "é{ü}"])(
-    "%s works",
-    async (name) => {
-      const lock = client.getLock(name);
-      const hold = await lock.lock();
-      await client.scope(async () => expect(await lock.tryLock()).toBeNull());
-      await (await lock.lock({ owner: hold })).unlock();
-      await hold.unlock();
-      expect(await lock.isLocked()).toBe(false);
-    },
-  );
-
-  test("a prefix counts as part of the name", async () => {
-    await using braced = new LockClient(cluster.connect(), { prefix: "{app}" });
-    await warmUp(braced.getLock("a"));
-    await warmUp(braced.getLock("a{"));
-    const open = new LockClient(cluster.connect(), { prefix: "{app" });
-    expect(await failure(() => open.getLock("a"))).toBeInstanceOf(Error);
-    await warmUp(open.getLock("a}"));
-    await open.close();
-  });
+test("on a cluster a name whose keys would be in different slots is refused, counted with its prefix [§6 arguments]", () => {
+  const { party } = openVirtual();
+  const on = (prefix?: string) => party({ prefix }, { isCluster: true, slots: [], nodes: () => [] }).client;
+  for (const name of SPREAD) throws(() => on().getLock(name), RangeError);
+  for (const name of TOGETHER) expect(on().getLock(name).name).toBe(name);
+  throws(() => on("{app").getLock("a"), RangeError);
+  for (const [prefix, name] of [
+    ["{app}", "a{"],
+    ["{app", "a}"],
+  ] as const)
+    expect(on(prefix).getLock(name).name).toBe(name);
 });

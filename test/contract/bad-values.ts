@@ -9,45 +9,34 @@ export const NAMES: readonly Bad[] = [
   ["null", null, TypeError],
   ["a number", 5, TypeError],
   ["an object", {}, TypeError],
-  ["an array", ["a"], TypeError],
   ["a symbol", Symbol("a"), TypeError],
   ["a String object", new String("a"), TypeError],
-  ["a Buffer", Buffer.from("a"), TypeError],
   ["empty", "", RangeError],
   ["513 bytes", "a".repeat(513), RangeError],
-  ["514 bytes in 257 characters", "é".repeat(257), RangeError],
   ["516 bytes in 129 characters", "😀".repeat(129), RangeError],
   ["a lone high surrogate", "a\ud800", RangeError],
   ["a lone low surrogate", "\udc00a", RangeError],
-  ["surrogates the wrong way round", "\udc00\ud800", RangeError],
 ];
 
 export const WAITS: readonly Bad[] = [
   ["negative", -1, RangeError],
-  ["a little negative", -0.001, RangeError],
   ["-Infinity", Number.NEGATIVE_INFINITY, RangeError],
   ["NaN", Number.NaN, RangeError],
   ["a string", "500", TypeError],
   ["null", null, TypeError],
   ["a BigInt", 500n, TypeError],
-  ["an object", {}, TypeError],
-  ["a boolean", true, TypeError],
 ];
 
 export const LEASES: readonly Bad[] = [
   ["0", 0, RangeError],
   ["-1", -1, RangeError],
   ["0.5", 0.5, RangeError],
-  ["1000.5", 1000.5, RangeError],
   ["NaN", Number.NaN, RangeError],
   ["Infinity", Number.POSITIVE_INFINITY, RangeError],
   ["2^53", 2 ** 53, RangeError],
   ["a string", "1000", TypeError],
   ["null", null, TypeError],
   ["a BigInt", 1000n, TypeError],
-  ["a boolean", true, TypeError],
-  ["an object", {}, TypeError],
-  ["a Date", new Date(), TypeError],
 ];
 
 export const SIGNALS: readonly Bad[] = [
@@ -56,17 +45,12 @@ export const SIGNALS: readonly Bad[] = [
   ["a plain object", {}, TypeError],
   ["an object that looks aborted", { aborted: true }, TypeError],
   ["the controller instead of its signal", new AbortController(), TypeError],
-  ["an EventTarget", new EventTarget(), TypeError],
   ["one that nobody can stop listening to", { aborted: false, addEventListener() {} }, TypeError],
-  ["a function", () => {}, TypeError],
 ];
 
 export const OPTIONS: readonly Bad[] = [
   ["null", null, TypeError],
-  ["a number", 500, TypeError],
   ["a string", "500", TypeError],
-  ["a boolean", true, TypeError],
-  ["an array", [], TypeError],
   ["a function", () => {}, TypeError],
   ["a map", new Map([["wait", 5]]), TypeError],
   ["an unknown option", { retries: 5 }, TypeError],
@@ -78,7 +62,6 @@ export const FUNCTIONS: readonly Bad[] = [
   ["null", null, TypeError],
   ["a promise", Promise.resolve(), TypeError],
   ["options instead", { lease: 1000 }, TypeError],
-  ["a string", "fn", TypeError],
 ];
 
 /** For limits and counts, which are at least 0. */
@@ -86,11 +69,8 @@ export const LIMITS: readonly Bad[] = [
   ["a string", "1", TypeError],
   ["null", null, TypeError],
   ["a BigInt", 1n, TypeError],
-  ["a boolean", true, TypeError],
-  ["an object", {}, TypeError],
   ["-1", -1, RangeError],
   ["0.5", 0.5, RangeError],
-  ["1.5", 1.5, RangeError],
   ["NaN", Number.NaN, RangeError],
   ["Infinity", Number.POSITIVE_INFINITY, RangeError],
   ["2^53", 2 ** 53, RangeError],
@@ -103,7 +83,5 @@ export const IDS: readonly Bad[] = [
   ["undefined", undefined, TypeError],
   ["null", null, TypeError],
   ["a number", 5, TypeError],
-  ["an object", {}, TypeError],
-  ["a Buffer", Buffer.alloc(16), TypeError],
   ["a String object", new String("0123456789abcdef0123456789abcdef"), TypeError],
 ];

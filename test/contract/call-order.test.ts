@@ -1,7 +1,17 @@
 /** Contract section 3, last sentence: calls of one owner on one lock count in call order, and none waits for another's answer. */
 import { expect } from "vitest";
 import type { Hold } from "../../src/index.js";
-import { deferred, EXCLUSIVE, row, watch } from "../support/place/index.js";
+import {
+  deferred,
+  EXCLUSIVE,
+  FENCED,
+  failure,
+  PLAIN,
+  row,
+  SINGLE,
+  WRITE,
+  watch,
+} from "../support/place/index.js";
 
 row.real(
   "a second lock() while the first still waits re-enters as soon as one of them is granted [§3 second-while-first-waits]",
@@ -21,6 +31,24 @@ row.real(
       for (const _ of holds) await lock.unlock();
     });
     expect(await twin.isLocked()).toBe(false);
+  },
+);
+
+row(
+  "a lock() that waits re-enters as soon as another call of its owner is granted [§3 second-while-first-waits]",
+  { kinds: [PLAIN, FENCED, WRITE] },
+  async ({ client, lock, rival, view, settle }) => {
+    const owner = client.newOwner();
+    const theirs = await rival.lock({ lease: 60_000 });
+    const waiting = [1, 2].map(() => watch(lock.lock({ owner })));
+    await settle();
+    await view.wipe();
+    const elsewhere = await lock.tryLock(0, 60_000, { owner });
+    await settle();
+    expect(waiting.map(({ value }) => value?.ownerId)).toEqual([elsewhere?.ownerId, elsewhere?.ownerId]);
+    expect(await view.count()).toBe(3);
+    expect(await failure(theirs.unlock())).toMatchObject({ code: "LOCK_LOST" });
+    for (const hold of [elsewhere, ...waiting.map(({ value }) => value)]) await hold?.unlock();
   },
 );
 
@@ -167,6 +195,22 @@ row.real(
     });
     expect(await twin.isLocked()).toBe(false);
     expect(lost).toEqual([]);
+  },
+);
+
+row(
+  "an unlock() while a nested call is on its way that then fails gives the lock back [§3 unlock-during-nested]",
+  { kinds: SINGLE },
+  async ({ a, lock, settle, view }) => {
+    const outer = await lock.lock({ lease: 60_000 });
+    const controller = new AbortController();
+    a.keep("requests");
+    const nested = watch(lock.lock({ owner: outer, signal: controller.signal }));
+    const released = watch(outer.unlock());
+    controller.abort("enough");
+    await settle();
+    await a.letGo();
+    expect([nested.outcome, released.state, await view.hash()]).toEqual(["enough", "resolved", {}]);
   },
 );
 

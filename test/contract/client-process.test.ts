@@ -71,11 +71,6 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
        await Promise.all([1, 2, 3].map(() => lock.tryLock(2_000)));
        await hold.unlock(); await client.close(); await redis.quit();`,
     ],
-    [
-      "waiters without limit, after close",
-      `const hold = await lock.lock(); const waiting = lock.lock({ wait: 3_600_000 }).catch(() => {});
-       await client.close({ timeout: 0 }); await waiting; await redis.quit();`,
-    ],
     ["a client that has waited, after quit of the connection it was given", `${WAITED} await redis.quit();`],
     [
       "a client with a connection for replicas, after quit of the one it was given",
@@ -107,11 +102,6 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
          await user.close();
        }
        redis.disconnect();`,
-    ],
-    [
-      "close with a long grace whose hold ends",
-      `const hold = await lock.lock(); const closing = client.close({ timeout: 3_600_000 });
-       await hold.unlock(); await closing; await redis.quit();`,
     ],
     [
       "a client that owns its connection, after close",

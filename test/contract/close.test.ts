@@ -1,10 +1,7 @@
 /** Contract section 1, close: which calls it refuses, what it waits for, what it ends, and what it leaves. */
-import { describe, expect, test } from "vitest";
-import { type Lock, LockClient } from "../../src/index.js";
-import { forTest, startRedis } from "../support/index.js";
-import { deferred, failure, NAME, openVirtual, PLAIN, row, SINGLE, watch } from "../support/place/index.js";
-import { until } from "../support/until.js";
-import { connectionsOf, connectionsSince } from "./helpers.js";
+import { describe, expect } from "vitest";
+import type { Lock } from "../../src/index.js";
+import { deferred, failure, NAME, openVirtual, row, SINGLE, watch } from "../support/place/index.js";
 
 const CLOSED = { code: "CLIENT_CLOSED", name: "ClientClosedError" };
 const LOST = { code: "LOCK_LOST", reason: "closed" };
@@ -65,6 +62,21 @@ describe("what is refused", () => {
       await hold.unlock();
       await closing.promise;
       await theirs.unlock();
+    },
+  );
+
+  row(
+    "a call whose try is on its way is rejected at once, and what it is granted then is given back [§1 close]",
+    { kinds: SINGLE },
+    async ({ lock, a, settle }) => {
+      a.keep("requests");
+      const call = watch(lock.lock());
+      await settle();
+      const closing = a.close({ timeout: 0 });
+      await settle();
+      expect(call.outcome).toBe("CLIENT_CLOSED");
+      await a.letGo();
+      await closing;
     },
   );
 
@@ -293,30 +305,6 @@ describe("what it ends", () => {
       server.delete("permits");
     },
   );
-});
-
-test("own connections are gone after close, and the given one is open and has no listener of the library [§1 own-connections]", async () => {
-  const server = forTest(await startRedis());
-  const listeners = (redis: NodeJS.EventEmitter) =>
-    redis.eventNames().map((name) => [String(name), redis.listenerCount(name)]);
-  const [mine, fresh] = [server.connect(), server.connect()];
-  await Promise.all([mine.ping(), fresh.ping()]);
-  const before = await connectionsOf(server);
-  const client = new LockClient(mine);
-  const lock = PLAIN.make([client], "busy");
-  await lock.lock();
-  const waiting = watch(lock.lock());
-  await until("it listens", async () =>
-    (await connectionsOf(server)).some(({ subscribed }) => subscribed > 0),
-  );
-  await client.close({ timeout: 0 });
-  expect(waiting.outcome).toBe("CLIENT_CLOSED");
-  await until(
-    "only the given ones are left",
-    async () => (await connectionsSince(before, server)).length === 0,
-  );
-  expect(listeners(mine)).toEqual(listeners(fresh));
-  expect(await mine.ping()).toBe("PONG");
 });
 
 describe("await using", () => {

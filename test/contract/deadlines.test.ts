@@ -107,22 +107,15 @@ row.real("leases of nested locks never add up [§2 nested-never-shortens] [F36]"
   await unlockAll(holds);
 });
 
-row("all holds of an owner last until the latest of their leases [§2 one-deadline]", async (place) => {
-  const holds = await nest(place, 10_000, 5_000, 20_000);
-  expect(remaining(holds)).toEqual(all(holds, leaves(20_000)));
-  await place.pass(leaves(20_000) - 1);
-  expect(held(holds)).toEqual(all(holds, true));
-  await unlockAll(holds);
-});
-
 row(
-  "all holds of an owner are lost together, at their one deadline [§2 one-deadline] [§2 shared-loss]",
+  "all holds of an owner last until the latest of their leases, and are lost together then [§2 one-deadline] [§2 shared-loss]",
   async (place) => {
-    const holds = await nest(place, 20_000, 10_000);
-    await place.pass(leaves(10_000));
-    expect(held(holds)).toEqual([true, true]);
-    await place.pass(leaves(20_000) - leaves(10_000));
-    expect(held(holds)).toEqual([false, false]);
+    const holds = await nest(place, 10_000, 5_000, 20_000);
+    expect(remaining(holds)).toEqual(all(holds, leaves(20_000)));
+    await place.pass(leaves(20_000) - 1);
+    expect(held(holds)).toEqual(all(holds, true));
+    await place.pass(1);
+    expect(held(holds)).toEqual(all(holds, false));
     for (const { signal } of holds)
       expect(signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   },

@@ -134,27 +134,6 @@ const ask = (port: number) => text(connect(port, "127.0.0.1"));
 /** The context of sockets is Node's, and the same for all kinds. */
 const SOCKETS = { kinds: [PLAIN] };
 
-row.real("sockets that outlive their scope are outside of it [§3 ends]", SOCKETS, async (place) => {
-  const { client, other } = place;
-  const { port, stop } = await listening(
-    (socket) => void surroundings(place).then((seen) => socket.end(seen)),
-  );
-  const answered = deferred<string>();
-  const hold = await client.scope(async () => {
-    const taken = await other.lock();
-    const socket = connect(port, "127.0.0.1");
-    let seen = "";
-    socket.on("data", (chunk) => {
-      seen = String(chunk);
-    });
-    socket.on("end", () => void surroundings(place).then((mine) => answered.resolve(`${seen}; ${mine}`)));
-    return taken;
-  });
-  expect(await answered.promise).toBe(`${OUTSIDE}; ${OUTSIDE}`);
-  await hold.unlock();
-  stop();
-});
-
 row.real(
   "a server that is started inside a scope or a run serves outside of it [§3 ends]",
   SOCKETS,

@@ -138,30 +138,6 @@ row(
   },
 );
 
-row("extend() after the deadline or a force is LOCK_LOST [§2 extend-errors]", async ({ lock, pass }) => {
-  const lapsed = await lock.lock({ lease: 1_000 });
-  await pass(1_000);
-  expect(await failure(lapsed.extend(20_000))).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-  const forced = await lock.lock({ lease: 60_000 });
-  await lock.forceUnlock();
-  expect(await failure(forced.extend(20_000))).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
-});
-
-row(
-  "extend() after an unlock of any sort is NOT_OWNER [§2 extend-errors]",
-  async ({ lock, client, kind }) => {
-    await client.scope(async () => {
-      const hold = await lock.lock({ lease: 10_000 });
-      await hold.unlock();
-      expect(await failure(hold.extend(20_000))).toMatchObject({ code: "NOT_OWNER" });
-      if (!SINGLE.includes(kind)) return;
-      const second = await lock.lock({ lease: 10_000 });
-      await lock.unlock();
-      expect(await failure(second.extend(20_000))).toMatchObject({ code: "NOT_OWNER" });
-    });
-  },
-);
-
 row(
   "extend() that is called before the unlock is not refused for it, whatever is on its way [§2 extend-errors] [B88]",
   async ({ lock }) => {

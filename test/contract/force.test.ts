@@ -277,15 +277,21 @@ row(
 );
 
 row(
-  "forceUnlock() of the write side ends all holds of an owner on both sides [§2 force-unlock]",
+  "forceUnlock() of the write side ends all holds of an owner on both sides, as its next unlock() tells if another client did it [§2 force-unlock] [§6 reasons] [B13]",
   { kinds: [READ] },
   async (place) => {
     const { read, write } = sides(place);
-    const writing = await write.lock();
-    const reading = await read.lock({ owner: writing });
-    expect(await write.forceUnlock()).toBe(true);
-    await place.settle();
-    expect([writing.isHeld, reading.isHeld]).toEqual([false, false]);
+    const theirWrite = place.rivals.getReadWriteLock("job").writeLock();
+    for (const [by, loss] of [
+      [write, FORCED],
+      [theirWrite, EXPIRED],
+    ] as const) {
+      const writing = await write.lock();
+      const reading = await read.lock({ owner: writing });
+      expect(await by.forceUnlock()).toBe(true);
+      await place.settle();
+      for (const hold of [writing, reading]) expect(await failure(hold.unlock())).toMatchObject(loss);
+    }
   },
 );
 

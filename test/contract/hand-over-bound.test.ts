@@ -31,12 +31,29 @@ async function stop(
   for (const { done } of busies) await done;
 }
 
-for (const isNested of [false, true]) {
+/** The connection on which messages come is there, and stays silent from then on. */
+async function deafen({ lock, rival, a, settle }: VirtualPlace): Promise<void> {
+  const first = await rival.lock();
+  const early = watch(lock.lock());
+  await settle();
+  await first.unlock();
+  await settle();
+  await early.value?.unlock();
+  await settle();
+  a.keep("replies", a.connections.at(-1));
+}
+
+for (const [whose, isNested, prepare, id] of [
+  ["", false, async () => {}, ""],
+  [", to owners that call twice at once,", true, async () => {}, " [B66]"],
+  [", in a process that hears no message,", false, deafen, " [B136]"],
+] as const) {
   row(
-    `a lock that goes from hand to hand${isNested ? ", to owners that call twice at once," : ""} leaves its process after 50 ms while others wait, and comes back [§2 hand-over-bound] [B38]${isNested ? " [B66]" : ""}`,
-    { kinds, client },
+    `a lock that goes from hand to hand${whose} leaves its process after 50 ms while others wait, and comes back [§2 hand-over-bound] [B38]${id}`,
+    { kinds, client: { ...client, pollCap: prepare === deafen ? 100 : LONG } },
     async (place) => {
-      const { rival, pass } = place;
+      const { a, rival, pass } = place;
+      await prepare(place);
       const work = busy(place, 3, 1, isNested);
       await pass(100);
       expect(work.grants).toBeGreaterThan(30);
@@ -50,13 +67,34 @@ for (const isNested of [false, true]) {
         await pass(5);
         expect(work.grants).toBe(before);
         await theirs.value?.unlock();
-        await pass(60);
+        await pass(prepare === deafen ? 150 : 60);
         expect(work.grants).toBeGreaterThan(before);
       }
       await stop(pass, work);
+      await a.letGo();
     },
   );
 }
+
+row(
+  "a process that only tries, and waits never, gets a lock that goes from hand to hand now and then [§2 hand-over-bound]",
+  { kinds: [PLAIN] },
+  async (place) => {
+    const { rival, pass } = place;
+    const work = busy(place, 5, 1);
+    let taken = 0;
+    let tries = 0;
+    for (; taken < 2 && tries < 15_000; tries++) {
+      await pass(1);
+      const theirs = await rival.tryLock();
+      if (theirs) taken++;
+      await theirs?.unlock();
+    }
+    expect(taken).toBe(2);
+    expect(tries).toBeGreaterThan(16);
+    await stop(pass, work);
+  },
+);
 
 row(
   "a long hold that is open when the 50 ms are over is the last one before others [§2 hand-over-bound] [B39]",

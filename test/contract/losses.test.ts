@@ -82,6 +82,22 @@ for (const [title, reason, act] of WAYS) {
       },
     );
   }
+
+  row(
+    `two unlock()s on their way when the lock is ${title} are both LOCK_LOST [§2 loss-noticed] [§2 shared-loss]`,
+    { kinds: SINGLE },
+    async (place) => {
+      const { lock, view, a } = place;
+      const outer = await lock.lock();
+      const inner = await lock.lock({ owner: outer });
+      a.keep("requests");
+      const calls = [watch(inner.unlock()), watch(outer.unlock())];
+      await act(place);
+      await a.letGo();
+      expect(calls.map(({ outcome }) => outcome)).toEqual(["LOCK_LOST", "LOCK_LOST"]);
+      await view.wipe();
+    },
+  );
 }
 
 row.real(
@@ -194,25 +210,21 @@ row(
 );
 
 row(
-  "a loss aborts the signal once, with the error that the unlock rejects with [§2 lost-is-final]",
+  "a loss aborts the signal once, with the error that the unlock rejects with, also one asked for only then [§2 lost-is-final]",
   async (place) => {
     place.a.listen("lost");
     const hold = await place.lock.lock({ lease: 5_000 });
+    const late = await place.other.lock({ lease: 5_000 });
     let told = 0;
     hold.signal.addEventListener("abort", () => told++);
     await place.pass(5_000);
     expect(told).toBe(1);
+    for (const { signal } of [hold, late])
+      expect(signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
     expect(await failure(hold.unlock())).toBe(hold.signal.reason);
-    expect(lossesOf(place)).toMatchObject([{ reason: "expired", held: 5_000 * 0.99 - 2 }]);
+    expect(lossesOf(place)[0]).toMatchObject({ reason: "expired", held: 5_000 * 0.99 - 2 });
   },
 );
-
-row("a signal first asked for after the loss has its reason [§2 lost-is-final]", async ({ lock, pass }) => {
-  const hold = await lock.lock({ lease: 5_000 });
-  await pass(5_000);
-  expect(hold.signal.aborted).toBe(true);
-  expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-});
 
 row(
   "lock.unlock() that reaches a lost hold rejects LOCK_LOST once, and drops it [§2 lost-unlock-once]",
@@ -345,20 +357,28 @@ row(
 const PATIENT = { pollCap: 600_000 };
 
 row(
-  "a call that had waited goes on waiting when its grant arrives late [§2 late-grant]",
+  "a call that had waited goes on waiting when its grant arrives late, or is made late [§2 late-grant] [B290]",
   { kinds: SINGLE.filter(({ exclusive }: Kind) => exclusive), client: PATIENT },
-  async ({ lock, rival, a, pass, settle }) => {
-    const theirs = await rival.lock();
-    const call = watch(lock.lock({ lease: 300 }));
-    await pass(100);
-    a.keep("replies");
-    await theirs.unlock();
-    await pass(300);
-    expect(call.state).toBe("pending");
-    await a.letGo();
-    await settle();
-    expect(call.value?.isHeld).toBe(true);
-    await call.value?.unlock();
+  async ({ client, lock, rival, a, pass, settle }) => {
+    for (const way of ["replies", "requests"] as const) {
+      const theirs = await rival.lock();
+      const call = watch(lock.lock({ lease: 300 }));
+      await pass(100);
+      a.keep(way);
+      await theirs.unlock();
+      await pass(400);
+      expect(call.state).toBe("pending");
+      await a.letGo();
+      await settle();
+      expect(call.value?.isHeld).toBe(true);
+      await call.value?.unlock();
+      // No writer is said to wait, before whom no reader would go.
+      const { name } = lock;
+      await client
+        .getReadWriteLock(name)
+        .readLock()
+        .run(() => {}, { wait: 0 });
+    }
   },
 );
 

@@ -112,10 +112,12 @@ test("a connection that listens to MONITOR is one to make others from [§1 given
   await client.getLock("monitored").run(async () => expect(await direct.exists("monitored")).toBe(1));
 });
 
-test("nothing is sent on the given connection, and it is open after close() [§1 own-connections]", async () => {
+test("nothing is sent on the given connection, and it is open after close(), without a listener of the library [§1 own-connections]", async () => {
   await using proxy = await startProxy(server);
   const redis = proxy.connect();
   await redis.ping();
+  const listeners = () => redis.eventNames().map((name) => [name, redis.listenerCount(name)]);
+  const before = listeners();
   const given = proxy.commands[0]?.connection;
   proxy.clear();
   const client = new LockClient(redis, { ...NEVER, replicas: 0 });
@@ -128,7 +130,7 @@ test("nothing is sent on the given connection, and it is open after close() [§1
   const own = new Set(proxy.commands.map(({ connection }) => connection));
   expect(own.size).toBe(2);
   expect(own.has(given as number)).toBe(false);
-  expect(await redis.ping()).toBe("PONG");
+  expect([await redis.ping(), listeners()]).toEqual(["PONG", before]);
 });
 
 test("a client has one connection for commands, one for messages and one for replicas, and none after close() [§1 own-connections]", async () => {

@@ -16,22 +16,6 @@ row.real("isLocked and remainTimeToLive tell of any holder [§2 queries]", async
   expect([await lock.isLocked(), await lock.remainTimeToLive()]).toEqual([false, -2]);
 });
 
-row.real(
-  "isHeldByCurrentOwner and getHoldCount tell of the current owner alone [§2 queries]",
-  async ({ client, lock }) => {
-    const mine = async () => [await lock.isHeldByCurrentOwner(), await lock.getHoldCount()];
-    await client.scope(async () => {
-      const outer = await lock.lock();
-      const inner = await lock.lock();
-      expect(await mine()).toEqual([true, 2]);
-      await inner.unlock();
-      expect(await mine()).toEqual([true, 1]);
-      await outer.unlock();
-      expect(await mine()).toEqual([false, 0]);
-    });
-  },
-);
-
 row(
   "both ask Redis, and are false and 0 when it has nothing of the owner [§2 hold-count-own]",
   async (place) => {

@@ -93,14 +93,16 @@ row(
 );
 
 row(
-  "both sides of an owner have one deadline, which the reader keeps when the writer has gone [§4 downgrade] [§2 one-deadline]",
+  "both sides of an owner have one deadline, which the reader keeps when the writer has gone [§4 downgrade] [§2 one-deadline] [B276]",
   { kinds },
-  inScope(async ({ read, write }) => {
+  inScope(async ({ read, write, theirRead, pass }) => {
     const writing = await write.lock({ lease: 20_000 });
-    const reading = await read.lock({ lease: 10_000 });
+    const reading = await read.lock({ lease: 100 });
     expect([writing.remaining, reading.remaining]).toEqual([leaves(20_000), leaves(20_000)]);
+    await pass(5_000);
+    expect(await read.isHeldByCurrentOwner()).toBe(true);
     await writing.unlock();
-    expect(reading.remaining).toBe(leaves(20_000));
+    expect([reading.remaining, await theirRead.isLocked()]).toEqual([leaves(20_000) - 5_000, true]);
     await reading.unlock();
   }),
 );

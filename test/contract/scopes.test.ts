@@ -71,19 +71,6 @@ row(
   },
 );
 
-row(
-  "parallel bare calls of a scope are the same owner's, and so are their unlocks [§3 scope]",
-  async ({ client, lock, twin }) => {
-    await client.scope(async () => {
-      const holds = await Promise.all([lock.lock(), lock.lock(), lock.tryLock(1_000), lock.lock()]);
-      expect(new Set(holds.map((hold) => hold?.ownerId)).size).toBe(1);
-      expect(await lock.getHoldCount()).toBe(4);
-      await Promise.all(holds.map(() => lock.unlock()));
-    });
-    expect(await twin.isLocked()).toBe(false);
-  },
-);
-
 row.real(
   "Redisson's idiom works unchanged inside a scope [§3 scope]",
   async ({ client, lock, rival, twin }) => {

@@ -1,6 +1,6 @@
 /** Contract section 8: what a client reports of its calls and holds: events, figures, long holds, node:diagnostics_channel. */
-import { channel, tracingChannel } from "node:diagnostics_channel";
-import { expect, test } from "vitest";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { expect, onTestFinished, test } from "vitest";
 import { ReplyError } from "../../src/entries/testing/reply.js";
 import { MultiLock } from "../../src/index.js";
 import { EVENTS } from "../support/event-names.js";
@@ -46,6 +46,16 @@ const work = async ({ lock, rival, pass, a, settle }: VirtualPlace) => {
   return outer.ownerId;
 };
 
+/** The figures after {@link work}. */
+function expectFigures({ a }: VirtualPlace): void {
+  const stats = a.client.stats();
+  expect(stats).toMatchObject({
+    ...{ acquired: 2, nested: 1, rejected: 1, timedOut: 1, aborted: 1, released: 1, lost: 1, renewals: 1 },
+    ...{ held: 0, waiting: 0, wait: { count: 2 }, hold: { count: 2 } },
+  });
+  expect(stats.commands).toBeGreaterThan(6);
+}
+
 row(
   "a nested hold that is lost before its call resolves is told as acquired first [§1 events] [B223]",
   ONE,
@@ -90,35 +100,14 @@ row(
     expect(a.heard("released")).toEqual([{ ...about, ownerId, held: 12_600 }]);
     expect(a.heard("lost")).toMatchObject([{ ...about, ownerId, reason: "expired" }]);
     expect(a.heard("error")).toEqual([]);
+    expectFigures(place);
   },
 );
 
-for (const isHeard of [false, true])
-  row(
-    `figures count the same when ${isHeard ? "somebody" : "nobody"} listens [§8 stats]`,
-    ONE,
-    async (place) => {
-      const { a } = place;
-      if (isHeard) a.listen();
-      await work(place);
-      const stats = a.client.stats();
-      expect(stats).toMatchObject({
-        acquired: 2,
-        nested: 1,
-        rejected: 1,
-        timedOut: 1,
-        aborted: 1,
-        released: 1,
-        lost: 1,
-        renewals: 1,
-        held: 0,
-        waiting: 0,
-        wait: { count: 2 },
-        hold: { count: 2 },
-      });
-      expect(stats.commands).toBeGreaterThan(6);
-    },
-  );
+row("figures count the same when nobody listens [§8 stats]", ONE, async (place) => {
+  await work(place);
+  expectFigures(place);
+});
 
 row(
   "a grant next to a hold that is on its way back is told as no nested one [§8 rejected-gave-up]",
@@ -235,46 +224,34 @@ row(
   },
 );
 
+/** What these channels of node:diagnostics_channel tell from now on, until the test has finished. */
+function heardOn(name: "hold" | "lock", ...parts: readonly string[]) {
+  const seen: [part: string, context: object][] = [];
+  for (const part of parts) {
+    const on = `tracing:holdfast:${name}:${part}`;
+    const hear = (context: unknown) => void seen.push([part, { ...(context as object) }]);
+    subscribe(on, hear);
+    onTestFinished(() => void unsubscribe(on, hear));
+  }
+  return seen;
+}
+
 row(
   "the channel of holds follows each from its grant to its end [§8 diagnostics]",
   ONE,
   async ({ kind, lock, a, pass }) => {
-    const seen: unknown[] = [];
-    const note = (name: string) => (context: unknown) => seen.push([name, { ...(context as object) }]);
-    const subscribers = {
-      start: note("start"),
-      end: note("end"),
-      asyncStart: note("asyncStart"),
-      asyncEnd: note("asyncEnd"),
-      error: note("error"),
-    };
-    const holds = tracingChannel("holdfast:hold");
-    holds.subscribe(subscribers);
-    try {
-      const hold = await lock.lock();
-      const about = { clientId: a.client.id, lockName: NAME, kind: kind.kind, ownerId: hold.ownerId };
-      expect(seen.splice(0)).toEqual([
-        ["start", about],
-        ["end", about],
-      ]);
-      await hold.unlock();
-      const released = { ...about, outcome: "released" };
-      expect(seen.splice(0)).toEqual([
-        ["asyncStart", released],
-        ["asyncEnd", released],
-      ]);
-      const brief = await lock.lock({ lease: 1_000 });
-      seen.splice(0);
-      await pass(1_000);
-      const lost = { ...about, ownerId: brief.ownerId, outcome: "lost", error: brief.signal.reason };
-      expect(seen).toEqual([
-        ["error", lost],
-        ["asyncStart", lost],
-        ["asyncEnd", lost],
-      ]);
-    } finally {
-      holds.unsubscribe(subscribers);
-    }
+    const seen = heardOn("hold", "start", "end", "asyncStart", "asyncEnd", "error");
+    const hold = await lock.lock();
+    const about = { clientId: a.client.id, lockName: NAME, kind: kind.kind, ownerId: hold.ownerId };
+    expect(seen.splice(0)).toEqual(["start", "end"].map((part) => [part, about]));
+    await hold.unlock();
+    const released = { ...about, outcome: "released" };
+    expect(seen.splice(0)).toEqual(["asyncStart", "asyncEnd"].map((part) => [part, released]));
+    const brief = await lock.lock({ lease: 1_000 });
+    seen.splice(0);
+    await pass(1_000);
+    const lost = { ...about, ownerId: brief.ownerId, outcome: "lost", error: brief.signal.reason };
+    expect(seen).toEqual(["error", "asyncStart", "asyncEnd"].map((part) => [part, lost]));
   },
 );
 
@@ -282,33 +259,24 @@ row(
   "the channel of calls follows each to its outcome [§8 diagnostics]",
   ONE,
   async ({ kind, lock, rival, pass, a }) => {
-    const seen: [string, Record<string, unknown>][] = [];
-    const names = ["asyncEnd", "error"].map((name) => `tracing:holdfast:lock:${name}`);
-    const listener = (context: unknown, name: string | symbol) =>
-      seen.push([String(name).split(":").at(-1) ?? "", { ...(context as object) }]);
-    for (const name of names) channel(name).subscribe(listener);
-    try {
-      const about = { clientId: a.client.id, lockName: NAME, kind: kind.kind };
-      const hold = await lock.lock();
-      expect(seen.splice(0)).toMatchObject([
-        ["asyncEnd", { ...about, outcome: "acquired", ownerId: hold.ownerId }],
-      ]);
-      await hold.unlock();
-      const theirs = await rival.lock();
-      seen.splice(0);
-      await lock.tryLock();
-      expect(seen.splice(0)).toMatchObject([["asyncEnd", { ...about, outcome: "rejected" }]]);
-      const late = watch(lock.lock({ wait: 100 }));
-      await pass(100);
-      expect(late.outcome).toBe("WAIT_TIMEOUT");
-      expect(seen.splice(0)).toMatchObject([
-        ["error", { outcome: "timeout", error: late.error }],
-        ["asyncEnd", { outcome: "timeout" }],
-      ]);
-      await theirs.unlock();
-    } finally {
-      for (const name of names) channel(name).unsubscribe(listener);
-    }
+    const seen = heardOn("lock", "asyncEnd", "error");
+    const about = { clientId: a.client.id, lockName: NAME, kind: kind.kind };
+    const hold = await lock.lock();
+    const { ownerId } = hold;
+    expect(seen.splice(0)).toMatchObject([["asyncEnd", { ...about, outcome: "acquired", ownerId }]]);
+    await hold.unlock();
+    const theirs = await rival.lock();
+    seen.splice(0);
+    await lock.tryLock();
+    expect(seen.splice(0)).toMatchObject([["asyncEnd", { ...about, outcome: "rejected" }]]);
+    const late = watch(lock.lock({ wait: 100 }));
+    await pass(100);
+    expect(late.outcome).toBe("WAIT_TIMEOUT");
+    expect(seen.splice(0)).toMatchObject([
+      ["error", { outcome: "timeout", error: late.error }],
+      ["asyncEnd", { outcome: "timeout" }],
+    ]);
+    await theirs.unlock();
   },
 );
 

@@ -42,17 +42,6 @@ for (const [where, within] of Object.entries(WITHIN))
     },
   );
 
-row(
-  "runs that name one owner take turns, from contexts that have nothing to do with each other [§3 parallel-runs]",
-  { kinds: EXCLUSIVE },
-  async (place) => {
-    const owner = place.client.newOwner();
-    const runs = new Runs(place);
-    for (const name of ["a", "b", "c"]) runs.begin(name, place.lock, { owner });
-    await runs.endInTurn("a", "b", "c");
-  },
-);
-
 row.real(
   "parallel runs of a tree never overlap, also when runs of other locks lie between [§3 parallel-runs]",
   { kinds: EXCLUSIVE },

@@ -12,19 +12,6 @@ const PATIENT = { pollCap: NEVER, commandTimeout: COMMAND_TIMEOUT, watchdogTimeo
 
 const count = ({ servers }: VirtualPlace) => servers.flatMap((server) => server.took()).length;
 
-row.real(
-  "tryLock() of a free lock gives a hold with the lease asked for [§2 wait]",
-  async ({ lock, view }) => {
-    const leased = await lock.tryLock(0, 10_000);
-    expect(leased?.isHeld).toBe(true);
-    expect(await view.ttl()).toBeLessThanOrEqual(10_000);
-    await leased?.unlock();
-    const kept = await lock.tryLock();
-    expect(await view.ttl()).toBeGreaterThan(20_000);
-    await kept?.unlock();
-  },
-);
-
 row(
   "a wait of 0, or none of tryLock(), is one try [§2 wait] [§2 wait-timeout]",
   { kinds: SINGLE },

@@ -1,9 +1,8 @@
 /** Several clients, each behind a proxy of its own. */
 import type { Redis } from "ioredis";
-import { expect } from "vitest";
 import type { LockClient } from "../../src/index.js";
-import { isPresence, type KeyState, keyState, type Matcher, until } from "../support/index.js";
-import { type Bed, turn, type Watched, watch } from "./harness.js";
+import { isPresence, type Matcher, until } from "../support/index.js";
+import { type Bed, type Watched, watch } from "./harness.js";
 
 /** Clients that all use the names of the first one's bed; also shows the server's keys of that name, and its waiters. */
 export class NamedBeds implements AsyncDisposable {
@@ -32,17 +31,6 @@ export class NamedBeds implements AsyncDisposable {
   /** A connection past all proxies; for a cluster, a client that finds the nodes by itself. */
   get redis(): Redis {
     return this.bed(0).observer as Redis;
-  }
-
-  state(key: string = this.name): Promise<KeyState> {
-    return keyState(this.bed(0).observer, key);
-  }
-
-  /** The server's clock in milliseconds. */
-  async now(): Promise<number> {
-    const time = await this.redis.eval("return redis.call('TIME')", 1, this.name);
-    const [seconds = "", micros = ""] = time as string[];
-    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   }
 
   /** Matches the scripts whose keys or arguments contain the name. */
@@ -82,14 +70,5 @@ export class NamedBeds implements AsyncDisposable {
     if (watched.state !== "pending") throw new Error("it did not wait", { cause: watched.error });
     await this.bed(i).own.ping(); // then the second try is answered
     return watched;
-  }
-
-  /** Waits until everything under way has arrived, and fails if one of the calls is over by then. */
-  async expectStillWaiting(...calls: readonly Watched<unknown>[]): Promise<void> {
-    for (let i = 0; i < 2; i++) {
-      for (const bed of this.beds) await bed.own.ping();
-      await turn();
-    }
-    expect(calls.map(({ state }) => state)).toEqual(calls.map(() => "pending"));
   }
 }

@@ -5,7 +5,7 @@
 import { Cluster, Redis } from "ioredis";
 import { Cluster as Cluster5, Redis as Redis5 } from "ioredis5";
 import { afterAll, expect, vi } from "vitest";
-import { type Hold, isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
+import { isLockError, type Lock, LockClient, type LockClientOptions } from "../../src/index.js";
 import * as generated from "../../src/scripts/generated.js";
 import {
   allKeys,
@@ -272,11 +272,6 @@ export async function atLast<T>(call: () => Promise<T>): Promise<T> {
   });
   if ("error" in outcome) throw outcome.error;
   return outcome.value as T;
-}
-
-/** Gives the holds back; for the end of a test. */
-export async function unlockAll(holds: readonly (Hold | null)[]): Promise<void> {
-  await Promise.all(holds.map((hold) => hold?.unlock()));
 }
 
 /** Resolves when the count was the same at three more looks: nothing is sent any more. */

@@ -156,6 +156,62 @@ row(
 );
 
 row(
+  "a head whose process is silent is skipped three poll caps after it was heard last, before Redisson's minutes, and has to queue again [§4 fair] [F31]",
+  { kinds, client: { ...client, pollCap: 1_000, fairWaitTimeout: 60_000 } },
+  async (place) => {
+    const { lock, twin, kind, party, pass, settle } = place;
+    const silent = party();
+    const hold = await lock.lock();
+    const head = watch(kind.make(silent.clients, NAME).lock());
+    await settle();
+    const behind: Watched<Hold>[] = [];
+    for (let i = 0; i < 9; i++) {
+      behind.push(watch((i % 2 ? lock : twin).lock()));
+      await settle();
+    }
+    await silent.cut();
+    await hold.unlock();
+    await pass(2_900);
+    expect(new Set(behind.map(({ state }) => state))).toEqual(new Set(["pending"]));
+    // Its last chance, too.
+    await pass(300);
+    await servedInOrder(place, behind.slice(0, 5));
+    await silent.mend();
+    await settle();
+    await servedInOrder(place, [...behind.slice(5), head]);
+  },
+);
+
+row(
+  "a server that stood still until all places had lapsed keeps the order, and nobody overtakes [§4 fair] [B221]",
+  { kinds, client: { ...client, pollCap: 300 } },
+  async (place) => {
+    const { a, b, lock, twin, kind, party, pass, settle } = place;
+    const [third, newcomer] = [party(), party()];
+    const [thirdLock, newLock] = [third, newcomer].map(({ clients }) => kind.make(clients, NAME)) as [
+      Lock,
+      Lock,
+    ];
+    const hold = await lock.lock();
+    // So that the newcomer sends one command only.
+    await newLock.isLocked();
+    const calls: Watched<Hold>[] = [];
+    for (const waiting of [twin, thirdLock, twin, thirdLock]) {
+      calls.push(watch(waiting.lock()));
+      await settle();
+    }
+    const all = [a, newcomer, b, third];
+    for (const each of all) each.keep("requests");
+    const [given, tried] = [watch(hold.unlock()), watch(newLock.tryLock())];
+    await pass(2_000);
+    // In the order in which the server reads what came meanwhile.
+    for (const each of all) await each.letGo();
+    expect([given.state, tried.outcome]).toEqual(["resolved", null]);
+    await servedInOrder(place, calls);
+  },
+);
+
+row(
   "clients whose clocks are hours apart keep the order, and no clock but the server's is in the queue [§4 fair] [F32]",
   { kinds, client: { pollCap: 60_000, fairWaitTimeout: 2_000, watchdogTimeout: 30_000 } },
   async (place) => {

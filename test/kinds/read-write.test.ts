@@ -40,22 +40,6 @@ async function unlockAll(holds: readonly (Hold | null | undefined)[]): Promise<v
 }
 
 row(
-  "a read hold inside a write hold lives in Redis as long as the write hold [§2 one-deadline] [B276]",
-  { kinds },
-  withSides(async ({ read, write, theirRead, a, pass }) => {
-    await a.client.scope(async () => {
-      await write.lock({ lease: 10_000 });
-      await read.lock({ lease: 100 });
-      await pass(5_000);
-      expect(await read.isHeldByCurrentOwner()).toBe(true);
-      await write.unlock();
-      expect(await theirRead.isLocked()).toBe(true);
-      await read.unlock();
-    });
-  }),
-);
-
-row(
   "twenty readers that come again and again cannot keep a writer out [§4 prefer-writers] [F35]",
   { kinds },
   withSides(async ({ read, theirRead, server, party, pass }) => {
@@ -80,6 +64,31 @@ row(
     isOver = true;
     await pass(200);
     await Promise.all(readers);
+  }),
+);
+
+row(
+  "many readers wait without a command and are let in at once by few, each with its own lease [§4 read-write] [§4 reader-leases]",
+  { kinds, client },
+  withSides(async ({ read, theirRead, theirWrite, server, pass, settle, view }) => {
+    await (await theirRead.lock()).unlock();
+    const writing = await theirWrite.lock();
+    const leases = Array.from({ length: 120 }, (_, i) => 300_000 + 100 * i);
+    const readers = leases.map((lease) => watch(read.lock({ lease })));
+    await settle();
+    server.took();
+    await pass(10_000);
+    expect(server.took()).toEqual([]);
+    await writing.unlock();
+    await settle();
+    // The release, and one try of each: the first granted one tells the other readers.
+    expect(server.took().length).toBeLessThanOrEqual(leases.length + 1);
+    const holds = readers.map(({ value }) => value as Hold);
+    const counts = Object.fromEntries(holds.map(({ ownerId }) => [ownerId, "1"]));
+    expect(await view.hash()).toEqual({ mode: "read", ...counts });
+    for (const [i, { ownerId }] of holds.entries())
+      expect(server.ttl(readHold(NAME, ownerId, 1))).toBe(leases[i]);
+    await unlockAll(holds);
   }),
 );
 
@@ -187,6 +196,52 @@ row(
 );
 
 row(
+  "a writer whose process is silent counts as dead after three poll caps, and keeps readers out again once it is heard [§4 prefer-writers]",
+  { kinds, client: { ...client, pollCap: 300 } },
+  withSides(async ({ read, theirWrite, b, pass, settle }) => {
+    const reading = await read.lock();
+    const writer = watch(theirWrite.lock());
+    await settle();
+    await b.cut();
+    await pass(800);
+    expect(await read.tryLock()).toBeNull();
+    await pass(200);
+    const beside = await read.tryLock();
+    expect(beside?.isHeld).toBe(true);
+    await b.mend();
+    await pass(300);
+    expect(await read.tryLock()).toBeNull();
+    await unlockAll([reading, beside]);
+    await settle();
+    expect(writer.value?.isHeld).toBe(true);
+    await unlockAll([writer.value]);
+  }),
+);
+
+row(
+  "one of twenty readers dies: it lapses within its lease, whoever renews, and a writer gets in when the live ones leave [§4 reader-leases] [F34]",
+  { kinds, client: { ...client, watchdogTimeout: 4_500 } },
+  withSides(async ({ read, theirRead, b, party, server, pass, settle }) => {
+    const live = await Promise.all(Array.from({ length: 19 }, () => read.lock()));
+    const dead = await theirRead.lock();
+    await b.cut();
+    const writer = watch(sidesOf(party()).write.lock());
+    const ttl = () => server.ttl(readHold(NAME, dead.ownerId, 1));
+    await pass(4_499);
+    expect(ttl()).toBeGreaterThan(0);
+    await pass(1);
+    expect(ttl()).toBe(-2);
+    await pass(9_000);
+    expect([ttl(), writer.state, live.every(({ isHeld }) => isHeld)]).toEqual([-2, "pending", true]);
+    await unlockAll(live);
+    await settle();
+    expect(writer.value?.isHeld).toBe(true);
+    await unlockAll([writer.value]);
+    await b.mend();
+  }),
+);
+
+row(
   "a grant or a mark that is sent again after things have changed excludes nobody [§4 prefer-writers] [§4 downgrade] [§2 counts-once]",
   { kinds, client },
   withSides(async ({ read, write, theirRead, theirWrite, a, settle, view }) => {
@@ -257,19 +312,6 @@ row(
     await b.letGo();
     await pass(100);
     expect(states([reader, writer])).toEqual(["resolved", "resolved"]);
-  }),
-);
-
-row(
-  "who holds both sides and is forced from the write side loses all, and learns it by the next unlock [§2 force-unlock] [§6 reasons] [B13]",
-  { kinds, client },
-  withSides(async ({ read, write, theirRead, theirWrite }) => {
-    const writing = await write.lock();
-    const reading = await read.lock({ owner: writing });
-    expect([await theirRead.forceUnlock(), reading.isHeld]).toEqual([false, true]);
-    expect(await theirWrite.forceUnlock()).toBe(true);
-    for (const hold of [writing, reading])
-      expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
   }),
 );
 

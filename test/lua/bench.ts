@@ -48,9 +48,6 @@ export const FORM: Form = isModern ? "modern" : "legacy";
 /** The forms that this server runs. */
 export const FORMS: readonly Form[] = isModern ? ["modern", "legacy"] : ["legacy"];
 
-/** Whether this server publishes within a slot. */
-export const isSharded: boolean = isModern;
-
 /** The expected or found state of a key; `ttl` -1: no TTL. */
 export interface State {
   readonly value: Exclude<KeyState["value"], unknown[]> | string[] | Scores;
@@ -125,16 +122,12 @@ export const otherData: States = { [LOCK]: text("theirs", 60_000) };
 export type Seen = Record<string, { readonly value: unknown; readonly ttl: unknown }>;
 
 export interface Message {
-  readonly command: "PUBLISH" | "SPUBLISH";
   readonly channel: string;
   readonly payload: string;
 }
 
-/** A message, published by either command. */
-export type Announcement = Omit<Message, "command">;
-
 /** The message of a release for the waiters of a lock. */
-export const announced = (payload: string): Announcement[] => [{ channel: CHANNEL, payload }];
+export const announced = (payload: string): Message[] => [{ channel: CHANNEL, payload }];
 
 export type Run<K, A> = (keys: K, args: A) => Promise<unknown>;
 
@@ -162,19 +155,11 @@ export class Bench {
   }
 
   async listen(): Promise<void> {
-    const hear = (command: Message["command"]) => (channel: string, payload: string) => {
-      this.#messages.push({ command, channel, payload });
-    };
-    this.#subscriber.on("pmessage", (_pattern: string, channel: string, payload: string) =>
-      hear("PUBLISH")(channel, payload),
+    this.#subscriber.on(
+      "pmessage",
+      (_pattern: string, channel: string, payload: string) => void this.#messages.push({ channel, payload }),
     );
-    this.#subscriber.on("smessage", hear("SPUBLISH"));
     await this.#subscriber.psubscribe("*");
-  }
-
-  /** From now on messages within a slot are heard on these channels, too. */
-  async listenTo(channels: readonly string[]): Promise<void> {
-    await this.#subscriber.ssubscribe(...channels);
   }
 
   /** Makes these keys, and no others, the state of the server. */

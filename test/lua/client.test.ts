@@ -1,6 +1,6 @@
 /** The presence that clients publish. */
 import { clientDescribe, clientEnlist, clientTell } from "../../src/scripts/generated.js";
-import { held, later, MOST, type Scores, type States, scored, useBench } from "./bench.js";
+import { held, later, type Scores, type States, scored, useBench } from "./bench.js";
 import { each, scriptTable } from "./table.js";
 
 const CLIENT = "holdfast_client:{a}";
@@ -51,7 +51,6 @@ scriptTable(bench, clientDescribe, {
 scriptTable(bench, clientEnlist, {
   keys: { index: INDEX },
   args: { id: "a", ttl: 60_000 },
-  largest: { args: { ttl: MOST }, reply: 1, after: index({ a: later(MOST) }, MOST) },
   rows: enlisting({}),
   endless: /^holdfast_client/,
 });

@@ -1,6 +1,6 @@
 /** What the tests of semaphores and latches on the bench share: their keys, and permits by their ids. */
 import { expect } from "vitest";
-import { type Announcement, type State, text } from "./bench.js";
+import { type Message, type State, text } from "./bench.js";
 import { refusal, WRONGTYPE } from "./table.js";
 
 export const NUMBER = "job";
@@ -27,7 +27,7 @@ export function marked(outcome: number | string): State {
   return text(String(outcome), MARKER_TTL);
 }
 
-export function told(payload: number | string): Announcement[] {
+export function told(payload: number | string): Message[] {
   return [{ channel: PERMIT_CHANNEL, payload: String(payload) }];
 }
 

@@ -1,12 +1,12 @@
 /** The keys of a fair lock, and the queues of waiters in them. */
 import {
-  type Announcement,
   CHANNEL,
   held,
   type Later,
   LOCK,
   later,
   ME,
+  type Message,
   OTHER,
   type States,
   scored,
@@ -78,6 +78,6 @@ function wakeChannel(waiter: string): string {
 }
 
 /** Only this waiter was told that the lock is free. */
-export function woken(waiter: string): Announcement[] {
+export function woken(waiter: string): Message[] {
   return [{ channel: wakeChannel(waiter), payload: "0" }];
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as generated from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
-import { LOCK, ME, OTHER, type States, scored, text, useBench } from "./bench.js";
+import { LOCK, ME, OTHER, type States, scored, useBench } from "./bench.js";
 import { hex, LEASES, LONG_GONE, MINE, NUMBER, number, OTHER_DATA } from "./counts.js";
 import { refusal, WRONGTYPE } from "./table.js";
 
@@ -16,9 +16,6 @@ const byName = (some: readonly AnyScript[]) => some.map((script) => [script.name
 
 /** Scripts that an owner without a hold may call. */
 const REFUSING = /\/(take|force|state|inspect)$/;
-/** Scripts that answer for many locks, of which one must not disturb another, or that end what is over anyhow. */
-const LENIENT = /\/(keep|end|pass|downgrade)$/;
-
 const THIRD = ME.replace(/\d+$/, "-3");
 const field = fc.oneof(
   fc.constantFrom("mode", "name", "", ":write", "1", OTHER, THIRD, `${OTHER}:write`),
@@ -169,23 +166,6 @@ const run = (script: AnyScript, number = 0): Promise<unknown> => {
 const outcome = (script: AnyScript): Promise<unknown> =>
   run(script).catch((error: Error) => ({ error: error.message }));
 
-test.each(byName(scripts))("%s leaves a key that holds a text or a list as it is", async (name, script) => {
-  for (const state of [text("theirs", 60_000), { value: ["theirs"], ttl: -1 }]) {
-    for (const [key, type] of Object.entries(script.keys)) {
-      if (!/^(hash|list|zset)/.test(type)) continue;
-      if (type === "list" && Array.isArray(state.value)) continue;
-      const place = key === "lock" || key === "locks" ? LOCK : `${key}:{job}`;
-      await bench.put({ [place]: state });
-      const reply = await outcome(script);
-      if (place === LOCK && !LENIENT.test(name)) {
-        // A text may be the number of a semaphore, which the inspection of a lock looks for, too.
-        expect(reply, key).toEqual(WRONGTYPE);
-      }
-      expect(await bench.look(), key).toMatchObject(bench.wanted({ [place]: state }));
-    }
-  }
-});
-
 const INSPECT = "lock/inspect";
 const refusing = all.filter(
   ({ name }) =>
@@ -204,16 +184,6 @@ test.each(byName(refusing))("%s refuses a number that is none [B117]", async (na
     await bench.expect({ [NUMBER]: state, ...leases });
   }
 });
-
-test.each(byName(counting.filter(({ keys }) => "permits" in keys && "leases" in keys)))(
-  "%s leaves other data where the leases should be as it is",
-  async (_, script) => {
-    const given: States = { [NUMBER]: number(5), [LEASES]: text("theirs", -1) };
-    await bench.put(given);
-    expect(await outcome(script)).toEqual(WRONGTYPE);
-    await bench.expect(given);
-  },
-);
 
 test.each(byName(scripts.filter(({ name }) => REFUSING.test(name))))(
   "%s refuses a hash that is no lock, and no other [B117]",
@@ -264,19 +234,3 @@ test.each(byName(scripts))(
     );
   },
 );
-
-test("a lock whose readers claim countless holds counts as held for its time, and is soon looked at", async () => {
-  const { writeTake, readForce } = generated;
-  await bench.redis.flushall();
-  const readers = Array.from({ length: 1_000 }, (_, i) => [ME.replace(/\d+$/, String(i + 100)), "99999"]);
-  await bench.redis.hset(LOCK, { mode: "read", ...Object.fromEntries(readers) });
-  await bench.redis.pexpire(LOCK, 60_000);
-  await bench.redis.config("RESETSTAT");
-  const [, left] = (await run(writeTake as unknown as AnyScript)) as number[];
-  expect(left).toBeGreaterThan(30_000);
-  expect(await bench.redis.hlen(LOCK)).toBe(1_001);
-  // None of them is known to live, and none to have lapsed.
-  expect(await run(readForce as unknown as AnyScript)).toEqual(expect.any(Array));
-  expect(await bench.redis.exists(LOCK)).toBe(0);
-  expect(await commands()).toBeLessThan(100_000);
-});

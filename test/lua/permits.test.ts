@@ -6,7 +6,7 @@ import {
   permitsSet,
   permitsUpdate,
 } from "../../src/scripts/generated.js";
-import { later, left, MOST, type Scores, type States, scored, text, useBench } from "./bench.js";
+import { later, left, type Scores, type States, scored, text, useBench } from "./bench.js";
 import {
   ENDLESS,
   hex,
@@ -50,12 +50,6 @@ scriptTable(bench, permitsAcquire, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, tombstone: TOMBSTONE },
   args: { id: hex(MINE), lease: 30_000, publish: "PUBLISH" },
   endless: ENDLESS,
-  largest: {
-    given: permits(1),
-    args: { lease: MOST },
-    reply: [1, 0, -1],
-    after: permits(0, { [MINE]: later(MOST) }),
-  },
   rows: {
     "1: a free permit is taken": {
       given: permits(5),
@@ -84,10 +78,6 @@ scriptTable(bench, permitsAcquire, {
       },
       (given: States) => ({ given, mayNot: "decrby", reply: [0, Number(NUMBER in given), -1] }),
     ),
-    "a lease that ends just before never does end": {
-      given: permits(0, { [THEIRS]: { at: NEVER.at - 1 } }),
-      reply: [0, 1, expect.toSatisfy((ms: number) => ms > 900_000_000_000_000)],
-    },
     "leases that are over free their permits, which is announced": {
       given: permits(0, { ...lapsed, [THEIRS]: 25_000 }),
       reply: [1, 1, left(25_000)],
@@ -99,10 +89,6 @@ scriptTable(bench, permitsAcquire, {
       reply: [1, 0, left(30_000)],
       after: permits(0, { [MINE]: later(30_000) }),
       heard: told(1),
-    },
-    "1: a copy of the call says 0 where fewer are free": {
-      given: permits(-2, { [MINE]: 50_000 }),
-      reply: [1, 0, left(50_000)],
     },
     "2: an id that is over gets nothing": {
       given: permits(5, { [LONG_GONE]: -1 }, { [TOMBSTONE]: text("over", 20_000) }),
@@ -145,11 +131,6 @@ scriptTable(bench, permitsRelease, {
       after: permits(5, {}, ended("over")),
       heard: told(5),
     },
-    "1: a permit that comes back to a semaphore in debt is not announced": {
-      given: permits(-2, { [MINE]: 30_000 }),
-      reply: 1,
-      after: permits(-1, {}, ended("my call")),
-    },
   },
 });
 
@@ -189,7 +170,6 @@ scriptTable(bench, permitsRenew, {
       reply: [0, 0, 0, 0, 1, 0, 0, 1],
       after: { ...strangers, mine: scored({ [MINE]: later(30_000) }) },
     },
-    "a permit that lasts for ever does so": { given: leased({ [MINE]: NEVER }), reply: [1] },
     "many permits are renewed at once, in their order, and without memory": {
       given: leased(everySecond(15_000)),
       keys: { leases: many.map(() => LEASES) },
@@ -223,42 +203,12 @@ scriptTable(bench, permitsSet, {
       after: permits(7, twoOut, done),
       heard: told(9),
     },
-    ...each("of %s permits two fewer are free while two are out", { 4: 4, 0: 0 }, (count) => ({
-      given: permits(3, twoOut),
-      args: { count },
-      reply: 1,
-      after: permits(count - 2, twoOut, done),
-      heard: told(count),
-    })),
-    "as many permits as there are is told to nobody": {
-      given: permits(3, twoOut),
-      args: { count: 5 },
-      reply: 1,
-      after: permits(3, twoOut, done),
-    },
-    "a semaphore that is missing may be set to 0": {
-      args: { count: 0 },
-      reply: 1,
-      after: permits(0, {}, done),
-      heard: told(0),
-    },
-    "a semaphore that is missing is made, without end": {
-      reply: 1,
-      after: permits(9, {}, done),
-      heard: told(9),
-    },
     "leases that are over do not count": {
       given: permits(1, { ...lapsed, [MINE]: 30_000 }),
       args: { count: 6 },
       reply: 1,
       after: permits(5, { [MINE]: 30_000 }, done),
       heard: [...told(3), ...told(6)],
-    },
-    "the TTL of the key stays": {
-      given: permits(5, {}, {}, 30_000),
-      reply: 1,
-      after: permits(9, {}, done, 30_000),
-      heard: told(9),
     },
   },
 });
@@ -274,16 +224,6 @@ scriptTable(bench, permitsUpdate, {
       after: permits(3, { [MINE]: later(20_000), [THEIRS]: 70_000 }, done),
       thrifty: true,
     },
-    ...each(
-      "1: a lease that ends %s than before is announced as one permit",
-      { sooner: 60_000, "a little sooner": 21_000 },
-      (before) => ({
-        given: permits(3, { [MINE]: before, [THEIRS]: 70_000 }),
-        reply: 1,
-        after: permits(3, { [MINE]: later(20_000), [THEIRS]: 70_000 }, done),
-        heard: told(1),
-      }),
-    ),
     "1: a copy of the call changes nothing": {
       given: permits(3, { [MINE]: 60_000 }, done),
       reply: 1,
@@ -301,7 +241,6 @@ scriptTable(bench, permitsUpdate, {
       given: permits(3, { [THEIRS]: 70_000 }),
       reply: 0,
     },
-    "0: a semaphore that is missing is not made": { reply: 0 },
     "0: a permit whose lease is over is free, and announced": {
       given: permits(3, { [MINE]: 0, [LONG_GONE]: -9_000 }),
       reply: 0,

@@ -1,15 +1,5 @@
 /** The keys of a read-write lock, and the holds in them. */
-import {
-  type Announcement,
-  held,
-  LOCK,
-  ME,
-  type Scores,
-  type States,
-  scored,
-  TOMBSTONE,
-  text,
-} from "./bench.js";
+import { held, LOCK, ME, type Message, type Scores, type States, scored, TOMBSTONE, text } from "./bench.js";
 
 export const CHANNEL = "redisson_rwlock:{job}";
 export const WRITERS = "holdfast_writers:{job}";
@@ -19,17 +9,6 @@ export const SIDE_TOMBSTONE: string = `${TOMBSTONE}:write`;
 /** The tombstone of ME's write side. */
 export const sideBuried = (found: number): States => ({ [SIDE_TOMBSTONE]: text(String(found), 40_000) });
 export const THIRD = "6e3814a1-e847-452b-a982-45baf93a1df2:3";
-
-/** Names of locks, and the beginnings of their hold keys. */
-export const BASES: Readonly<Record<string, readonly [name: string, base: string]>> = {
-  "without braces": ["größe:日本", "{größe:日本}"],
-  "with braces": ["{a}:c", "{a}:c"],
-  "with a colon": ["a:b", "{a:b}"],
-  "with braces inside": ["a{b}:c", "a{b}:c"],
-  "with an opening brace": ["{x", "{x"],
-  "with a closing brace": ["a}b", "{a}b}"],
-  "with signs of patterns": ["a%w.c", "{a%w.c}"],
-};
 
 export function holdKey(owner: string, number: number, base = `{${LOCK}}`): string {
   return `${base}:${owner}:rwlock_timeout:${number}`;
@@ -73,4 +52,4 @@ export const waits = (writers: Scores["members"], ttl = 40_000): States => ({
 });
 
 /** The message for all waiters: `0` when the last reader leaves, `1` when the writer does. */
-export const announced = (payload: "0" | "1"): Announcement[] => [{ channel: CHANNEL, payload }];
+export const announced = (payload: "0" | "1"): Message[] => [{ channel: CHANNEL, payload }];

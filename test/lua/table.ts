@@ -1,23 +1,19 @@
 /**
- * A table tests a script. A row has the keys on the server, the call, and its outcome: the reply, all keys and all
+ * A table tests a script. It has a row for each set of commands that the script runs, and for what rows of the contract and
+ * the kinds do not reach. A row has the keys on the server, the call, and its outcome: the reply, all keys and all
  * messages. Each call is made twice, because a command may reach the server twice. Unless the row says otherwise, the
  * second call has the same reply, changes nothing and sends no message. Each script's rows try what holds for all: a
- * server without memory, users without a right, the largest numbers, the text for old servers.
+ * server without memory, users without a right, the text for old servers.
  */
 import { describe, expect, test } from "vitest";
-import type { AnyScript, ArgumentValues, KeyValues, Script } from "../../src/scripts/script.js";
+import type { ArgumentValues, KeyValues, Script } from "../../src/scripts/script.js";
 import {
-  type Announcement,
   type Bench,
   FORBIDDEN,
   FORM,
   FORMS,
   type Form,
-  isSharded,
-  later,
   type Message,
-  MOST,
-  Scores,
   type Seen,
   type States,
 } from "./bench.js";
@@ -28,7 +24,7 @@ export interface Outcome {
   /** All keys after the call. Default: as before. */
   readonly after?: States;
   /** The messages. Default: none. */
-  readonly heard?: readonly Announcement[];
+  readonly heard?: readonly Message[];
 }
 
 export interface Row<K, A> extends Outcome {
@@ -50,9 +46,8 @@ export interface Table<K, A> {
   readonly args: A;
   /** The outcome of the second call in rows without `again`, as far as it differs. */
   readonly again?: Partial<Outcome>;
-  /** The rows, by what they show. The first one is tried with the largest numbers, too, unless `largest` stands for it. */
+  /** The rows, by what they show. */
   readonly rows: Readonly<Record<string, Row<K, A>>>;
-  readonly largest?: Row<K, A>;
   /** Keys that have no TTL by nature. */
   readonly endless?: RegExp;
   /** Commands whose refusal the script takes for an answer. */
@@ -103,18 +98,12 @@ export function scriptTable<K extends KeyValues, A extends ArgumentValues>(
     test("without memory all of it is done, or nothing", async () => {
       for (const form of FORMS) for (const [branch] of await branches()) await branch.withoutMemory(form);
     });
-    const [announcing] = loud;
-    if (announcing) {
+    if (loud.length > 0)
       test("whoever may not announce does everything else", async () => {
         for (const row of loud) await play(muted(row)).twice();
       });
-      if (isSharded && "publish" in script.args)
-        test("the command by which to announce is an argument", () => play(announcing).inOneSlot());
-    }
     for (const form of FORMS)
       if (form !== FORM) test(`the ${form} text does the same`, () => play(first).once(form, { form }));
-    const largest = table.largest ?? withLargest(script, table, first);
-    if (largest) test("the largest numbers survive as text", () => play(largest).twice());
   });
 }
 
@@ -125,32 +114,6 @@ function isRefusal(reply: unknown): boolean {
 /** The row for a user who may use no channel. */
 function muted<K, A>(row: Row<K, A>): Row<K, A> {
   return { ...row, mayNot: "announce", heard: [], again: { ...row.again, heard: [] } };
-}
-
-/** The row with the largest time in the place of each that is an argument. */
-function withLargest<K, A>(script: AnyScript, table: Table<K, A>, row: Row<K, A>): Row<K, A> | undefined {
-  const args = { ...table.args, ...row.args } as ArgumentValues;
-  const times = Object.entries(script.args).filter(([, type]) => type.startsWith("ms"));
-  if (times.length === 0) return undefined;
-  const given = new Set(times.flatMap(([name]) => args[name] as number | number[]));
-  const raised = (ms: number) => (given.has(ms) ? MOST : ms);
-  const most = ([name]: [string, string]) => [
-    name,
-    typeof args[name] === "number" ? MOST : (args[name] as number[]).map(() => MOST),
-  ];
-  const after = Object.entries(row.after ?? {}).map(([key, { value, ttl }]) => {
-    if (!(value instanceof Scores)) return [key, { value, ttl: raised(ttl) }];
-    const members = Object.entries(value.members).map(([member, at]) => [
-      member,
-      typeof at === "object" && "later" in at ? later(raised(at.later)) : at,
-    ]);
-    return [key, { value: new Scores(Object.fromEntries(members)), ttl: raised(ttl) }];
-  });
-  return {
-    ...row,
-    args: { ...row.args, ...Object.fromEntries(times.map(most)) },
-    after: Object.fromEntries(after),
-  };
 }
 
 type Commands = readonly string[];
@@ -185,7 +148,6 @@ interface Way {
   readonly form?: Form;
   readonly mayNot?: string | undefined;
   readonly outOfMemory?: boolean;
-  readonly publish?: Message["command"];
 }
 
 /** A row that is played. */
@@ -220,14 +182,6 @@ class Play<K extends KeyValues, A extends ArgumentValues> {
   #heardBy(count: number, reply: unknown): unknown {
     if (!this.#table.counts || !Array.isArray(reply) || reply[0] !== 1) return reply;
     return [count, ...reply.slice(1)];
-  }
-
-  async inOneSlot(): Promise<void> {
-    const { heard = [] } = this.#row;
-    await this.#bench.listenTo(heard.map(({ channel }) => channel));
-    await this.#put();
-    await this.#call({ publish: "SPUBLISH" });
-    expect(await this.#bench.heard()).toEqual(heard.map((each) => ({ command: "SPUBLISH", ...each })));
   }
 
   /** The commands of the script, and how often it runs each; without those by which it announces. */
@@ -270,13 +224,12 @@ class Play<K extends KeyValues, A extends ArgumentValues> {
 
   async #call({ form = FORM, mayNot = this.#row.mayNot, ...way }: Way = {}): Promise<unknown> {
     const { keys, args } = this.#table;
-    const publish = way.publish ? { publish: way.publish } : {};
     const redis = mayNot ? await this.#bench.without(mayNot) : this.#bench.redis;
     const run = this.#bench.runner(this.#script, redis, form);
     const call = () =>
-      run({ ...keys, ...this.#row.keys }, { ...args, ...this.#row.args, ...publish }).catch(
-        (error: Error) => ({ error: error.message }),
-      );
+      run({ ...keys, ...this.#row.keys }, { ...args, ...this.#row.args }).catch((error: Error) => ({
+        error: error.message,
+      }));
     return way.outOfMemory ? await this.#bench.outOfMemory(call) : await call();
   }
 
@@ -299,7 +252,7 @@ class Play<K extends KeyValues, A extends ArgumentValues> {
     expect(seen, when).toEqual({
       reply,
       keys,
-      heard: heard.map((each) => ({ command: "PUBLISH", ...each })),
+      heard,
     });
   }
 }

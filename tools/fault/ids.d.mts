@@ -14,12 +14,6 @@ export interface IdKind {
 
 export const KINDS: Readonly<Record<"fault" | "bug" | "sentence", IdKind>>;
 
-/** The rows of a page that begin with this letter and a number. */
-export function rowsOf(page: string, letter: string): IdRow[];
-
-/** The ids of a kind in the titles of a text. */
-export function idsIn(text: string, kind: Pick<IdKind, "pattern">): string[];
-
 /** For each id in a title the files below test/ that have it. */
 export function usesOf(kind: IdKind): Map<string, string[]>;
 

@@ -7,7 +7,7 @@ const textOf = (path) => readFileSync(new URL(path, ROOT), "utf8");
 const NO_LONGER = /no longer promised: \S/i;
 
 /** The rows of a page whose first cell is this letter and a number. */
-export function rowsOf(page, letter) {
+function rowsOf(page, letter) {
   const lines = page.matchAll(new RegExp(`^\\| *(${letter}\\d+) *\\|(.*)\\|$`, "gm"));
   return Array.from(lines, ([, id = "", rest = ""]) => ({
     id,
@@ -30,7 +30,7 @@ export const KINDS = {
 };
 
 /** The ids in titles of a text, so not in comments. */
-export function idsIn(text, { pattern }) {
+function idsIn(text, { pattern }) {
   const code = text.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, "");
   return [
     ...new Set(Array.from(code.matchAll(new RegExp(`\\[(${pattern.source})\\]`, "g")), ([, id]) => id)),

@@ -3,7 +3,6 @@
  * The rows use the public interface alone, so they need no access to the server. Every other time that could wake a waiter is
  * long, so a waiter that is woken soon was woken by a message.
  */
-import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import {
   type Hold,
@@ -136,35 +135,6 @@ function rowsOf(kind: Kind, { connect, options, endings = [""] }: Way): void {
       expect(await lock.isHeldByCurrentOwner()).toBe(false);
     });
     await cycle(rival);
-  });
-
-  test("a named owner re-enters, and its holds end in any order", async () => {
-    const { lock, rival } = scene();
-    const first = await lock.lock();
-    const second = await lock.lock({ owner: first });
-    await first.unlock();
-    expect([first.isHeld, second.isHeld]).toEqual([false, true]);
-    expect(await lock.getHoldCount({ owner: first })).toBe(1);
-    expect(await rival.tryLock()).toBeNull();
-    await second.unlock();
-    expect(await lock.isLocked()).toBe(false);
-  });
-
-  test("runs nest, and parallel ones inside a run take turns", async () => {
-    const { lock } = scene();
-    let inside = 0;
-    let most = 0;
-    const visit = async (): Promise<void> => {
-      most = Math.max(most, ++inside);
-      await turn();
-      inside--;
-    };
-    await lock.run(async (outer) => {
-      await lock.run((inner) => expect(inner.ownerId).toBe(outer.ownerId));
-      await Promise.all([1, 2, 3].map(() => lock.run(visit)));
-    });
-    expect(kind.exclusive ? most : 1).toBe(1);
-    expect(await lock.isLocked()).toBe(false);
   });
 
   test("no update is lost, and who holds the lock sees none, whoever of both clients works", async () => {

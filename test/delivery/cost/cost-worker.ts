@@ -1,6 +1,6 @@
 /**
  * A process that counts what the library costs: commands, timers, listeners, subscriptions, promises and bytes. It measures no
- * time. It can waste some of each on purpose, to show that the counting would notice.
+ * time.
  */
 import { timers } from "./timers.js";
 
@@ -88,12 +88,10 @@ async function promises(act: () => Promise<unknown>): Promise<number> {
 
 class Bench {
   readonly redis: Redis;
-  readonly isWasteful: boolean;
   #names = 0;
 
-  constructor({ port, isWasteful = false }: Order) {
+  constructor({ port }: Order) {
     this.redis = new Redis(port, "127.0.0.1");
-    this.isWasteful = isWasteful;
   }
 
   /** A client without presence: its commands would be counted by chance here, and have a test of their own. */
@@ -106,17 +104,7 @@ class Bench {
   }
 
   take(client: LockClient, name: string, lease?: number): Promise<Hold> {
-    const taken = client.getLock(name).lock(lease === undefined ? {} : { lease });
-    return this.isWasteful ? this.#waste(taken) : taken;
-  }
-
-  async #waste(taken: Promise<Hold>): Promise<Hold> {
-    await this.redis.ping();
-    await repeat(20, () => taken);
-    setTimeout(() => {}, LONG).unref();
-    const copies = Array.from({ length: 3_000 }, () => taken).slice(0, 30);
-    const hold = await taken;
-    return Object.assign(hold, { kept: copies.map((copy) => ({ copy, signal: hold.signal })) });
+    return client.getLock(name).lock(lease === undefined ? {} : { lease });
   }
 
   async cycle(client: LockClient): Promise<void> {
@@ -263,10 +251,8 @@ async function cycle(bench: Bench): Promise<Figures> {
     await bench.redis.eval("return 1", 1, "cycle", "owner", "30000");
     await bench.redis.eval("return 1", 1, "cycle", "owner");
   };
-  // What is wasted is seen without that.
-  const warm = bench.isWasteful ? 0 : WARM;
-  await repeat(warm, whole);
-  await repeat(warm, plain);
+  await repeat(WARM, whole);
+  await repeat(WARM, plain);
   const own = await allocated(whole);
   return {
     "bytes allocated: take and give back": own,
@@ -286,7 +272,6 @@ const PARTS: Readonly<Record<Part, (bench: Bench) => Promise<Figures>>> = {
 interface Order {
   readonly port: number;
   readonly part: Part;
-  readonly isWasteful?: boolean;
 }
 
 export const handlers: { count(order: Order): Promise<Figures> } = {

@@ -27,9 +27,9 @@ const committed = JSON.parse(await readFile(FIGURES, "utf8")) as Figures;
 const seen: Record<string, number> = {};
 
 /** Counts in a process of its own. */
-async function count(part: Part, isWasteful = false): Promise<Figures> {
+async function count(part: Part): Promise<Figures> {
   await using worker = await startWorker(bundle(), { execArgv: ROOM });
-  return (await worker.request("count", { port: server.port, part, isWasteful })) as Figures;
+  return (await worker.request("count", { port: server.port, part })) as Figures;
 }
 
 /** The titles of figures that are too high, or not in the list. */
@@ -51,13 +51,4 @@ test("every figure is counted, and no other", async () => {
   const rounded = Object.entries(seen).map(([title, figure]) => [title, Math.round(figure * 10) / 10]);
   if (writes) await writeFile(FIGURES, `${JSON.stringify(Object.fromEntries(rounded), null, 2)}\n`);
   else expect(Object.keys(seen).sort()).toEqual(Object.keys(committed).sort());
-});
-
-/** A command, a timer, a signal, promises and bytes more for each take. */
-test.each<[Part, string[]]>([
-  ["commands", ["commands: take a free lock"]],
-  ["leased", ["timers: 1000 leased holds", "heap bytes: an idle leased hold"]],
-  ["cycle", ["bytes allocated: take and give back", "promises made: take and give back"]],
-])("waste in a take is noticed: %s", LIMIT, async (part, titles) => {
-  expect(excess(await count(part, true))).toEqual(expect.arrayContaining(titles));
 });

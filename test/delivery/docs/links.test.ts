@@ -45,13 +45,3 @@ describe.each(pages)("$file", (page) => {
     expect(missingFiles(page)).toEqual([]);
   });
 });
-
-test("a link and a file that lead nowhere are noticed", () => {
-  const page = (text: string): Page => ({ file: "docs/page.md", text });
-  expect(
-    brokenLinks(page("# A b\n[a](#a-b) [b](#b) [c](none.md) [d](guide.md#none) [e](../README.md)")),
-  ).toEqual(["#a-b", "#b", "none.md", "guide.md#none"]);
-  expect(
-    missingFiles(page("`test/none` `test/kinds/` `none.test.ts` `src/**/*.ts` `test/kinds/none*`")),
-  ).toEqual(["test/none", "none.test.ts", "test/kinds/none*"]);
-});

@@ -33,9 +33,3 @@ function wrongWith(page: string): string[] {
 test("each peer has met each fault, and each row names a fault that can be run", () => {
   expect(wrongWith(PAGE)).toEqual([]);
 });
-
-test("an outcome that is missing, and a row that nothing can run, are noticed", () => {
-  const [{ id = "" } = {}] = peerTable(PAGE).rows;
-  const wrong = wrongWith(PAGE.replace(`| \`${id}\` |`, "| `nothing` |"));
-  expect(wrong).toEqual([...PEERS.map((peer) => `no outcome: ${peer.id} ${id}`), "row nothing"]);
-});

@@ -32,13 +32,6 @@ test("a program that leaves a lock held, and one that does not end, fail", async
   await expect(waits).rejects.toThrow("docs/page.md:3 (block at docs/page.md:3):\nit did not end");
 });
 
-test("a command that the server does not know, and a setting that it has not, fail", async () => {
-  const command = runner.send(block("redis", "# first", "PING", "ACL SETUSER a", "    +hgte"));
-  await expect(command).rejects.toThrow(/^docs\/page\.md:6: .*Unknown command/);
-  const setting = runner.send(block("conf", "appendonly yes", "appendfsnyc always"));
-  await expect(setting).rejects.toThrow(/^docs\/page\.md:5: /);
-});
-
 test("a language, a shell command and an example that nobody knows, and a fence that is never closed, are refused", () => {
   expect(() => planOf(block("lua"))).toThrow('docs/page.md:3: the tests know no blocks of "lua"');
   expect(() => planOf(block(""))).toThrow('docs/page.md:3: the tests know no blocks of ""');

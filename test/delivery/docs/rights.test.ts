@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { type Lock, LockClient } from "../../../src/index.js";
+import { LockClient } from "../../../src/index.js";
 import { atLast } from "../../faults/harness.js";
 import {
   forFile,
@@ -12,6 +12,7 @@ import {
   UNHURRIED,
   until,
 } from "../../support/index.js";
+import { SINGLE } from "../../support/place/kinds.js";
 import { allPages, blocksOf, ROOT } from "./pages.js";
 import { commandsOf } from "./runner.js";
 
@@ -84,21 +85,10 @@ test("it is allowed what the scripts call and the connection needs, and nothing 
   expect([...permitted].sort()).toEqual([...new Set([...called, ...SENT])].sort());
 });
 
-const document = (name: string) => client.getReadWriteLock(name);
-
-const KINDS: [kind: string, make: () => Lock, other?: () => Lock][] = [
-  ["lock", () => client.getLock("lock")],
-  ["fair lock", () => client.getFairLock("fair")],
-  ["fenced lock", () => client.getFencedLock("fenced")],
-  ["write side", () => document("written").writeLock(), () => document("written").readLock()],
-  ["read side", () => document("read").readLock(), () => document("read").writeLock()],
-];
-
-test.each(KINDS)(
-  "%s: taken, nested, renewed, extended, waited for, given up, seen, forced",
-  async (_kind, make, other) => {
-    const lock = make();
-    const rival = other?.() ?? lock;
+test.each(SINGLE)(
+  "$name: taken, nested, renewed, extended, waited for, given up, seen, forced",
+  async (kind) => {
+    const [lock, rival] = [kind.make([client], kind.name), kind.rival.make([client], kind.name)];
     const renewed = new Promise((resolve) => client.once("renewed", resolve));
     const hold = await rival.lock();
     const nested = await rival.lock({ owner: hold });

@@ -25,9 +25,3 @@ test("the menu names every page, and no page or chapter that is not there", () =
   expect(leadingNowhere(entries)).toEqual([]);
   expect(new Set(pages.map(({ file }) => addressOf(file))).size).toBe(pages.length);
 });
-
-test("a page without an entry, and an entry without a page, are noticed", () => {
-  expect(unnamed(entries, [...pages, { file: "docs/new.md", text: "" }])).toEqual(["docs/new.md"]);
-  const wrong = ["docs/none.md", "docs/guide.md#none"].map((page) => ({ text: "", page }));
-  expect(leadingNowhere([...entries, ...wrong])).toEqual(["docs/none.md", "docs/guide.md#none"]);
-});

@@ -135,9 +135,4 @@ export class Consumer {
     const flags = process.allowedNodeEnvironmentFlags.has("--experimental-require-module") ? [flag] : [];
     return await run(process.execPath, [...flags, this.path(name), ...args], this.folder, 15_000);
   }
-
-  /** Output of the compiler in the given folder, by default this repository's, for the project. */
-  async tsc(compiler: string = join(ROOT, "node_modules/typescript")): Promise<string> {
-    return await run(process.execPath, [join(compiler, "bin/tsc"), "-p", "."], this.folder);
-  }
 }

@@ -105,24 +105,3 @@ test(
   },
   LONG_MS,
 );
-
-describe("the figures of made-up data", () => {
-  test("an exponent is found, also through noise, and none where there is none", async () => {
-    const { fitExponent } = await load("bench/lib/stats.mjs");
-    const sizes = [10, 100, 1_000, 10_000];
-    for (const exponent of [0, 0.5, 1, 2]) {
-      const points = sizes.map((x) => [x, 3 * x ** exponent]);
-      expect(fitExponent(points).exponent).toBeCloseTo(exponent, 9);
-      const noisy = points.map(([x = 0, y = 0], i) => [x, y * (i % 2 ? 1.1 : 0.9)]);
-      expect(Math.abs(fitExponent(noisy).exponent - exponent)).toBeLessThan(0.1);
-    }
-    expect(fitExponent([[10, 5]])).toBeUndefined();
-    expect(fitExponent(sizes.map((x) => [x, 0]))).toBeUndefined();
-  });
-
-  test("Jain's index is 1 where all have the same, and one share where one has all", async () => {
-    const { jain } = await load("bench/lib/stats.mjs");
-    expect(jain([3, 3, 3, 3])).toBe(1);
-    expect(jain([1, 0, 0, 0])).toBe(0.25);
-  });
-});

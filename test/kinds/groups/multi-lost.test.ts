@@ -1,7 +1,7 @@
 /** Contract section 4: how long a MultiLock's hold lasts, and that it is lost and given back as one. */
 import { expect } from "vitest";
 import { isLockError, type LockError, type MultiHold, MultiLock } from "../../../src/index.js";
-import { failure, SINGLE, STRANGER, watch } from "../../support/place/index.js";
+import { failure, STRANGER, watch } from "../../support/place/index.js";
 import { type Apart, multiRow } from "./apart.js";
 
 const WORDS = ["a0", "b1", "c0"] as const;
@@ -10,24 +10,6 @@ const ANSWER = 3_000;
 const KEPT = 30_000;
 
 const errorsOf = (error: unknown) => ((error as LockError).errors ?? []) as LockError[];
-
-for (const kind of SINGLE)
-  multiRow(
-    `two of kind ${kind.name} are taken with the lease, which nobody renews [§4 multi-lease]`,
-    async ({ a, of, servers, pass }) => {
-      const multi = new MultiLock(of(a, "a0", kind), of(a, "b1", kind));
-      for (const lease of [20_000, 600_000]) {
-        const hold = await multi.lock({ lease });
-        expect(hold.remaining).toBe(lease * 0.99 - 2);
-        for (const [i, name] of ["a", "b"].entries()) expect(servers[i]?.ttl(name)).toBe(lease);
-        await pass(lease - 1);
-        expect(hold.isHeld).toBe(false);
-        expect(hold.signal.reason).toMatchObject({ lockName: "a,b", reason: "expired" });
-        await pass(1);
-        expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "expired" });
-      }
-    },
-  );
 
 multiRow(
   "members are raised to the lease when the last one is granted [§4 multi-lease]",

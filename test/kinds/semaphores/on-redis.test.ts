@@ -5,7 +5,6 @@
 import { describe, expect, test } from "vitest";
 import { LockClient, type LockClientOptions } from "../../../src/index.js";
 import { nextEvent, untilWaiting } from "../../contract/helpers.js";
-import { bundledWorker } from "../../faults/build-worker.js";
 import { freshName, manyAtOnce, Stage, script, soon, useStage, watch } from "../../faults/harness.js";
 import {
   type Fault,
@@ -13,21 +12,15 @@ import {
   forTest,
   type Matcher,
   PATIENCE,
-  SLACK,
   startClusterProxy,
-  startWorker,
   until,
 } from "../../support/index.js";
-import type { Start } from "../lock-worker.js";
 import { Site } from "./helpers.js";
 import { countsOf, EACH_SORT, OPERATIONS, type Operation, prepare } from "./operations.js";
 import { NEVER } from "./place.js";
 
 manyAtOnce();
 const stage = await useStage("standalone", "cluster");
-const file = bundledWorker("../kinds/lock-worker.ts");
-/** The watchdog's time-out of a process that is killed. */
-const WATCHDOG = 4_500;
 
 const sorts = EACH_SORT.map((name) => [name, OPERATIONS[name] as Operation] as const);
 const ways = {
@@ -185,23 +178,4 @@ test("a server that is killed and comes back: each call under way counts once, a
   expect(await site.redis.mget(names)).toEqual(names.map(() => "53"));
   await site.latch(1).countDown();
   expect(await soon(waiting)).toBe(true);
-});
-
-test("permits that a process that dies had kept come back within its watchdogTimeout, leased ones with their lease [§5 permits]", async () => {
-  await using site = await Site.of(stage, { pollCap: NEVER });
-  await site.permits().trySetPermits(4);
-  const worker = forTest(await startWorker(file()));
-  const options = { pollCap: NEVER, watchdogTimeout: WATCHDOG };
-  await worker.request("start", { port: stage.server.port, name: site.name, options } satisfies Start);
-  await worker.request("permits", { count: 3 });
-  const [leased = ""] = await worker.request<string[]>("permits", { count: 1, lease: 60_000 });
-  expect(await site.counts()).toEqual(["0", 4]);
-  const waiting = await site.parked(0, () => site.permits().acquire({ lease: NEVER }));
-  await worker.kill("SIGKILL");
-  const killed = performance.now();
-  await soon(waiting);
-  expect(performance.now() - killed).toBeLessThan(WATCHDOG + SLACK);
-  await until("the others are back too", async () => (await site.permits().availablePermits()) === 2);
-  await site.permits().release(leased); // any client that knows the id may do this
-  expect(await site.counts()).toEqual(["3", 1]);
 });

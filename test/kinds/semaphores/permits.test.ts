@@ -165,6 +165,23 @@ test("a kept permit is lost as unreachable at its deadline, and is given back wh
   expect([a.heard("lost").length, await counts()]).toEqual([1, ["2", 1]]);
 });
 
+test("kept permits of a client that falls silent come back within its watchdogTimeout, leased ones with their lease [§5 permits]", async (place) => {
+  const { b, permits, pass, counts } = place;
+  await permits().trySetPermits(4);
+  for (let i = 0; i < 3; i++) await permits(1).acquire();
+  const leased = await permits(1).acquire({ lease: 60_000 });
+  const waiting = watch(permits().acquire({ lease: 600_000 }));
+  await b.cut();
+  await pass(SETTINGS.watchdogTimeout - 1);
+  expect(waiting.state).toBe("pending");
+  await pass(200);
+  expect([waiting.value, await permits().availablePermits()]).toEqual([ID, 2]);
+  // Any client that knows the id may do this.
+  await permits().release(leased);
+  expect(await counts()).toEqual(["3", 1]);
+  await b.mend();
+});
+
 test("an outage that ends in time costs no kept permit, and is told once [§5 permits]", async (place) => {
   const { a, pass, permits } = place;
   const [id = ""] = await take(place, 1, 3);
