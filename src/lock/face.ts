@@ -273,18 +273,17 @@ export abstract class LockFace<H extends Hold = Hold> {
     const call = isHeard(callChannel)
       ? traceCall(this.about(), asked, async () => this.acquire(asked))
       : this.acquire(asked);
-    if (asked.mustHave && asked.wait > 0 && asked.wait !== Number.POSITIVE_INFINITY)
-      this.#askSoon(asked, call);
-    return call;
+    const isLimited = asked.wait > 0 && asked.wait !== Number.POSITIVE_INFINITY;
+    return asked.mustHave && isLimited ? this.#askSoon(asked, call) : call;
   }
 
   /** Asks who holds the lock a moment before the wait is over, so that the error is not late for the answer. */
-  #askSoon(asked: Asked, call: Promise<unknown>): void {
+  #askSoon(asked: Asked, call: Promise<H>): Promise<H> {
     const { wait } = asked;
     const cancel = this.#env.clock.after(Math.max(wait / 2, wait - SOON), () => {
       asked.holder = this.holder();
     });
-    call.then(cancel, cancel);
+    return call.finally(cancel);
   }
 
   async #timedOut({ begun, holder: asked }: Asked): Promise<never> {
