@@ -24,7 +24,7 @@ export default [
     files: ["src/**/*.ts", "test/**/*.ts", "bench/**/*.ts"],
     languageOptions: {
       parser: tseslint.parser,
-      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+      parserOptions: { project: "tsconfig.json", tsconfigRootDir: import.meta.dirname },
     },
     linterOptions: { reportUnusedDisableDirectives: "error" },
     plugins: { "@typescript-eslint": tseslint.plugin },

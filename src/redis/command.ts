@@ -93,7 +93,7 @@ export abstract class Command implements AnyCommand {
   #failures: Failures | undefined;
   /** The keys of what was sent last. */
   #keys: KeyValues | undefined;
-  #givenUpAt = Number.POSITIVE_INFINITY;
+  #givenUpAt: number | undefined;
 
   constructor(host: CommandHost) {
     this.#host = host;
@@ -277,7 +277,7 @@ export abstract class Command implements AnyCommand {
   }
 
   get #isGivenUp(): boolean {
-    return this.#givenUpAt !== Number.POSITIVE_INFINITY && this.#host.clock.mono() >= this.#givenUpAt;
+    return this.#givenUpAt !== undefined && this.#host.clock.mono() >= this.#givenUpAt;
   }
 
   #fail(error: LockError): void {
