@@ -99,8 +99,8 @@ export abstract class GroupCall<M extends Members = Members>
     if (!asked.frame) owner.opened(hold);
     if (asked.callSite) hold.callSite = asked.callSite;
     group.tellGrant(this.waited);
-    follow(env, members.about, hold);
-    for (const { longHolds } of members.envs.slice(1)) longHolds?.watch(hold, members.about);
+    follow(env, members, hold);
+    for (const { longHolds } of members.envs.slice(1)) longHolds?.watch(hold, members);
     this.grant(hold);
     return group;
   }

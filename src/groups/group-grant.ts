@@ -80,7 +80,7 @@ export class GroupGrant implements Held, Whole {
     const { members } = this;
     const nested = this.#seats.filter(({ isNested }) => isNested).length >= members.quorum;
     for (const seat of this.#seats) if (seat.hold) this.#seated(seat, seat.hold, waited);
-    for (const { events } of members.envs) events.tellGrant(members.about, this.hold, waited, nested);
+    for (const { events } of members.envs) events.tellGrant(members, this.hold, waited, nested);
   }
 
   /** A member has granted its seat late. */
@@ -166,7 +166,7 @@ export class GroupGrant implements Held, Whole {
     }
     if (!hold.isTold) return;
     hold.isTold = false;
-    for (const { events } of members.envs) events.tellRelease(members.about, hold, hold.heldFor);
+    for (const { events } of members.envs) events.tellRelease(members, hold, hold.heldFor);
   }
 
   /** The members' releases go on in the background. */

@@ -45,9 +45,9 @@ export class Seat extends Call {
     return this.hold?.grant.wireId ?? this.toldId;
   }
 
-  /** It re-enters, or has re-entered, a grant that its owner had. */
+  /** It has re-entered a grant that its owner had. */
   get isNesting(): boolean {
-    return this.seatId !== this.wireId;
+    return this.hold !== undefined && !this.owns(this.hold.grant);
   }
 
   /** Its owner has another hold on this side. */

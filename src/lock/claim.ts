@@ -110,6 +110,11 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
     return grant;
   }
 
+  /** Whether a grant is that of its own id. */
+  protected owns(grant: Grant): boolean {
+    return grant === this.#grant;
+  }
+
   /** Its id is over: it goes on under a fresh one. */
   protected forgetId(): void {
     // The END of the old id may have named the new one already, as that of the next writer.
