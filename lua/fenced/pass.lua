@@ -22,6 +22,7 @@
 -- INCLUDE shared/create
 -- INCLUDE shared/hear
 -- INCLUDE shared/next_token
+-- INCLUDE shared/raise_ttl
 -- INCLUDE shared/remove_field
 
 local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -30,6 +31,8 @@ local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
 if not remove_field(lock, owner) then
   local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
   if redis.pcall('HEXISTS', lock, successor) == 1 then
+    -- By a try of its own, perhaps, that was sent earlier: its lease has to last from here.
+    raise_ttl(lock, lease)
     return {0, found, 1, redis.call('GET', counter)}
   end
   return {0, found, 0}

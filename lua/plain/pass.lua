@@ -19,6 +19,7 @@
 -- INCLUDE shared/bury
 -- INCLUDE shared/create
 -- INCLUDE shared/hear
+-- INCLUDE shared/raise_ttl
 -- INCLUDE shared/remove_field
 
 local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -26,7 +27,12 @@ local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
 
 if not remove_field(lock, owner) then
   local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-  return {0, found, redis.pcall('HEXISTS', lock, successor) == 1 and 1 or 0}
+  local has = redis.pcall('HEXISTS', lock, successor) == 1
+  if has then
+    -- By a try of its own, perhaps, that was sent earlier: its lease has to last from here.
+    raise_ttl(lock, lease)
+  end
+  return {0, found, has and 1 or 0}
 end
 bury(tombstone, 1, tombstoneTtl)
 if redis.call('EXISTS', lock, successorTombstone) == 0 and not create(lock, lease, successor, '1') then

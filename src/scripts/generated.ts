@@ -565,6 +565,8 @@ ${sharedBury}
 if not remove_field(lock, owner) then
 local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
 if redis.pcall('HEXISTS', lock, successor) == 1 then
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
 return {0, found, 1, redis.call('GET', counter)} end
 return {0, found, 0} end
 bury(tombstone, 1, tombstoneTtl)
@@ -942,7 +944,11 @@ ${sharedRemoveField}
 ${sharedBury}
 if not remove_field(lock, owner) then
 local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-return {0, found, redis.pcall('HEXISTS', lock, successor) == 1 and 1 or 0} end
+local has = redis.pcall('HEXISTS', lock, successor) == 1
+if has then
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end end
+return {0, found, has and 1 or 0} end
 bury(tombstone, 1, tombstoneTtl)
 ${sharedCreate}
 if redis.call('EXISTS', lock, successorTombstone) == 0 and not create(lock, lease, successor, '1') then
@@ -1400,7 +1406,11 @@ ${sharedRemoveField}
 ${sharedBury}
 if not remove_field(lock, field) then
 local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-return {0, found, redis.pcall('HEXISTS', lock, successorField) == 1 and 1 or 0} end
+local has = redis.pcall('HEXISTS', lock, successorField) == 1
+if has then
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end end
+return {0, found, has and 1 or 0} end
 bury(tombstone, 2, tombstoneTtl)
 if redis.call('EXISTS', nextTombstone) == 0 then
 ${sharedClockServerTime}

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { fencedPass, fencedTake } from "../../src/scripts/generated.js";
 import {
   announced,
+  buried,
   CHANNEL,
   held,
   LOCK,
@@ -80,6 +81,12 @@ scriptTable(bench, fencedPass, {
       reply: [0, 1, 1, NEXT],
       after: { ...handedOver, ...counter(NEXT) },
     },
+    "{0, -1, 1, token}: the successor that has it by a try of its own has it for its whole lease from now [B292]":
+      {
+        given: { ...theirs(5_000, "1", SUCCESSOR), ...counter("41") },
+        reply: [0, -1, 1, "41"],
+        after: { ...theirs(20_000, "1", SUCCESSOR), ...buried(-1), ...counter("41") },
+      },
     "{0, 1, 0}: sent again when another has it": {
       given: { ...theirs(30_000), ...over, ...counter("41") },
       reply: [0, 1, 0],

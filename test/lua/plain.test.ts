@@ -152,6 +152,11 @@ scriptTable(bench, plainPass, {
       given: { ...theirs(90_000, "3", SUCCESSOR), ...over },
       reply: [0, 1, 1],
     },
+    "{0, -1, 1}: the successor that has it by a try of its own has it for its whole lease from now [B292]": {
+      given: theirs(5_000, "1", SUCCESSOR),
+      reply: [0, -1, 1],
+      after: { ...theirs(20_000, "1", SUCCESSOR), ...buried(-1) },
+    },
     "{0, 1, 0}: sent again when another has it": { given: { ...theirs(30_000), ...over }, reply: [0, 1, 0] },
     "{heard, 1, 0}: given back, and told, where the successor is over": {
       given: {

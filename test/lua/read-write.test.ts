@@ -440,6 +440,11 @@ scriptTable(bench, writePass, {
       reply: [0, 2, 1],
       after: { ...successor, ...holds(ME, [25_000]), ...buried(2) },
     },
+    "{0, -1, 1}: the successor that writes by a try of its own does so for its whole lease from now [B292]": {
+      given: writing(5_000, "1", [], SUCCESSOR),
+      reply: [0, -1, 1],
+      after: { ...successor, ...buried(-1) },
+    },
     "{0, 2, 0}: sent again when another has it": { given: { ...read, ...buried(2) }, reply: [0, 2, 0] },
     "{heard, 2, 0}: given back, and told, where the successor is over": {
       given: { ...writing(30_000), ...successorOver },

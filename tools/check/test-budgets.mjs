@@ -10,7 +10,7 @@ const LINES = {
   fleet: 3_610,
   interop: 3_560,
   kinds: 5_330,
-  lua: 3_400,
+  lua: 3_420,
   simulation: 5_940,
   support: 4_050,
   topology: 1_770,
