@@ -72,7 +72,7 @@ bury(tombstone, 1, tombstoneTtl)
 ---
 
 -- a repeated PASS grants what it did not | plain | plain/pass
-redis.pcall('HEXISTS', lock, successor) == 1 and 1 or 0
+has and 1 or 0
 ---
 1
 
