@@ -22,17 +22,15 @@
 -- INCLUDE shared/create
 -- INCLUDE shared/hear
 -- INCLUDE shared/next_token
--- INCLUDE shared/raise_ttl
 -- INCLUDE shared/remove_field
+-- INCLUDE shared/successor
 
 local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if not remove_field(lock, owner) then
   local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-  if redis.pcall('HEXISTS', lock, successor) == 1 then
-    -- By a try of its own, perhaps, that was sent earlier: its lease has to last from here.
-    raise_ttl(lock, lease)
+  if has_lock(lock, successor, lease) == 1 then
     return {0, found, 1, redis.call('GET', counter)}
   end
   return {0, found, 0}

@@ -19,20 +19,15 @@
 -- INCLUDE shared/bury
 -- INCLUDE shared/create
 -- INCLUDE shared/hear
--- INCLUDE shared/raise_ttl
 -- INCLUDE shared/remove_field
+-- INCLUDE shared/successor
 
 local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 if not remove_field(lock, owner) then
   local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-  local has = redis.pcall('HEXISTS', lock, successor) == 1
-  if has then
-    -- By a try of its own, perhaps, that was sent earlier: its lease has to last from here.
-    raise_ttl(lock, lease)
-  end
-  return {0, found, has and 1 or 0}
+  return {0, found, has_lock(lock, successor, lease)}
 end
 bury(tombstone, 1, tombstoneTtl)
 if redis.call('EXISTS', lock, successorTombstone) == 0 and not create(lock, lease, successor, '1') then

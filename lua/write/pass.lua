@@ -26,8 +26,8 @@
 -- INCLUDE shared/bury
 -- INCLUDE shared/create
 -- INCLUDE shared/hear
--- INCLUDE shared/raise_ttl
 -- INCLUDE shared/remove_field
+-- INCLUDE shared/successor
 -- INCLUDE shared/waiting_writers
 
 local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -39,12 +39,7 @@ local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[6], ARGV[7], ARGV[8], A
 redis.call('ZREM', writers, owner)
 if not remove_field(lock, field) then
   local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-  local has = redis.pcall('HEXISTS', lock, successorField) == 1
-  if has then
-    -- By a try of its own, perhaps, that was sent earlier: its lease has to last from here.
-    raise_ttl(lock, lease)
-  end
-  return {0, found, has and 1 or 0}
+  return {0, found, has_lock(lock, successorField, lease)}
 end
 bury(tombstone, 2, tombstoneTtl)
 -- Readers must not make way for a writer that has given up meanwhile.

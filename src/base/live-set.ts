@@ -13,8 +13,12 @@ export class LiveSet<T> {
 
   /** All items, or the first `most`, in the order in which they were added. */
   all(most: number = Number.POSITIVE_INFINITY): T[] {
-    const items = [...this.#live.values()];
-    return items.length > most ? items.slice(0, most) : items;
+    const items: T[] = [];
+    for (const item of this.#live.values()) {
+      if (items.length >= most) break;
+      items.push(item);
+    }
+    return items;
   }
 
   /** The item that was added under this key. */

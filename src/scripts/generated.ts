@@ -181,6 +181,12 @@ local removed = redis.pcall('HDEL', lock, field)
 if removed ~= 1 and removed ~= 0 and not string.find(removed.err, 'WRONGTYPE', 1, true) then
 error(removed.err, 0) end
 return removed == 1 end`;
+const sharedSuccessorHasLock = `local function has_lock(lock, field, lease)
+if redis.pcall('HEXISTS', lock, field) ~= 1 then
+return 0 end
+if redis.call('PTTL', lock) < tonumber(lease) then
+redis.call('PEXPIRE', lock, lease) end
+return 1 end`;
 const sharedTellDescribe = `local function describe(client, ttl, ...)
 redis.call('DEL', client)
 redis.call('HSET', client, ...)
@@ -564,9 +570,8 @@ ${sharedRemoveField}
 ${sharedBury}
 if not remove_field(lock, owner) then
 local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-if redis.pcall('HEXISTS', lock, successor) == 1 then
-if redis.call('PTTL', lock) < tonumber(lease) then
-redis.call('PEXPIRE', lock, lease) end
+${sharedSuccessorHasLock}
+if has_lock(lock, successor, lease) == 1 then
 return {0, found, 1, redis.call('GET', counter)} end
 return {0, found, 0} end
 bury(tombstone, 1, tombstoneTtl)
@@ -944,11 +949,8 @@ ${sharedRemoveField}
 ${sharedBury}
 if not remove_field(lock, owner) then
 local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-local has = redis.pcall('HEXISTS', lock, successor) == 1
-if has then
-if redis.call('PTTL', lock) < tonumber(lease) then
-redis.call('PEXPIRE', lock, lease) end end
-return {0, found, has and 1 or 0} end
+${sharedSuccessorHasLock}
+return {0, found, has_lock(lock, successor, lease)} end
 bury(tombstone, 1, tombstoneTtl)
 ${sharedCreate}
 if redis.call('EXISTS', lock, successorTombstone) == 0 and not create(lock, lease, successor, '1') then
@@ -1406,11 +1408,8 @@ ${sharedRemoveField}
 ${sharedBury}
 if not remove_field(lock, field) then
 local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
-local has = redis.pcall('HEXISTS', lock, successorField) == 1
-if has then
-if redis.call('PTTL', lock) < tonumber(lease) then
-redis.call('PEXPIRE', lock, lease) end end
-return {0, found, has and 1 or 0} end
+${sharedSuccessorHasLock}
+return {0, found, has_lock(lock, successorField, lease)} end
 bury(tombstone, 2, tombstoneTtl)
 if redis.call('EXISTS', nextTombstone) == 0 then
 ${sharedClockServerTime}

@@ -72,9 +72,9 @@ bury(tombstone, 1, tombstoneTtl)
 ---
 
 -- a repeated PASS grants what it did not | plain | plain/pass
-has and 1 or 0
+has_lock(lock, successor, lease)}
 ---
-1
+1}
 
 -- FORCE leaves no tombstones | plain | plain/force
 redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl)
