@@ -101,7 +101,7 @@ export class LockClient {
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
   getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#number("semaphore", name), this.#parts.permits.live);
+    return new Semaphore(this.#number("semaphore", name), this.#parts.permits);
   }
 
   /** Permits with a lease each. @throws as {@link getLock} */

@@ -12,7 +12,7 @@ import type { CommandRunner } from "./redis/command-runner.js";
 import type { KnownMasters } from "./redis/known-masters.js";
 import type { Replicas } from "./redis/replicas.js";
 import type { Sites } from "./waiting/sites.js";
-import type { Renewer, Watchdog } from "./watchdog/watchdog.js";
+import type { Watchdog } from "./watchdog/watchdog.js";
 
 export interface Settings {
   readonly watchdogTimeout: number;
@@ -28,12 +28,6 @@ export interface Settings {
   readonly exactTimers: boolean;
 }
 
-/** How grants are renewed, many at a time. */
-export interface Renewers {
-  readonly plain: Renewer;
-  readonly readWrite: Renewer;
-}
-
 /** What a client makes first; the rest of its {@link Env} needs these. */
 export type EnvParts = Pick<
   Env,
@@ -43,7 +37,6 @@ export type EnvParts = Pick<
   | "runner"
   | "masters"
   | "router"
-  | "renewers"
   | "events"
   | "replicas"
   | "longHolds"
@@ -58,7 +51,6 @@ export class Env {
   readonly runner: CommandRunner;
   readonly masters: KnownMasters;
   readonly router: Router;
-  readonly renewers: Renewers;
   readonly events: Events;
   /** Sends grants that replicas must acknowledge; undefined if the client does not ask for that. */
   readonly replicas: Replicas | undefined;
@@ -72,7 +64,7 @@ export class Env {
   sites!: Sites;
   /** Grants that are held; those that let nobody else in by lock key. */
   live!: LiveSet<Grant>;
-  watchdog!: Watchdog<Grant>;
+  watchdog!: Watchdog;
   /** New calls are refused. Holds may still be given back. */
   closed = false;
   /** The client sends nothing any more. */
@@ -89,7 +81,6 @@ export class Env {
     this.runner = parts.runner;
     this.masters = parts.masters;
     this.router = parts.router;
-    this.renewers = parts.renewers;
     this.events = parts.events;
     this.replicas = parts.replicas;
     this.longHolds = parts.longHolds;

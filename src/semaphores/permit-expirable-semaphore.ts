@@ -13,7 +13,7 @@ import { callTombstone, permitLeases } from "../base/names.js";
 import { counterInspect, permitsSet, permitsUpdate } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import { KeptPermit } from "./kept-permit.js";
-import type { KeptPermits } from "./kept-permits.js";
+import type { LivePermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { checkId, endPermit, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -55,14 +55,14 @@ export class PermitExpirableSemaphore {
   /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
-  readonly #kept: KeptPermits;
+  readonly #permits: LivePermits;
 
   /** Made by `LockClient.getPermitExpirableSemaphore`. @internal */
-  constructor(number: SharedNumber, kept: KeptPermits) {
+  constructor(number: SharedNumber, permits: LivePermits) {
     checkNumber(number, "getPermitExpirableSemaphore");
     this.name = number.lockName;
     this.#number = number;
-    this.#kept = kept;
+    this.#permits = permits;
   }
 
   /**
@@ -147,10 +147,11 @@ export class PermitExpirableSemaphore {
       number.assertNotEnded();
       return false;
     }
-    const returning = this.#kept.returning(number, known);
+    const permit = { number, id: known };
+    const returning = this.#permits.returning(permit);
     if (returning) return number.env.runner.withTimeout(this.name, returning);
-    const kept = this.#kept.get(number, known);
-    if (kept) this.#kept.drop(kept);
+    const kept = this.#permits.kept(permit);
+    kept?.end();
     return this.#giveBack(known, kept);
   }
 
@@ -168,11 +169,11 @@ export class PermitExpirableSemaphore {
     if (known === undefined) return false;
     const { keys, args } = this.#setting(known);
     const update = () => number.call(permitsUpdate, keys, { id: known, lease: ms, ...args() });
-    const kept = this.#kept.get(number, known);
+    const kept = this.#permits.kept({ number, id: known });
     const set = await number.ask(update, isOne);
     if (!kept) return set;
     if (!set) kept.gone();
-    else if (!kept.lost) this.#kept.drop(kept);
+    else if (!kept.lost) kept.end();
     // One that was lost while there was no answer is on its way back.
     return set && !kept.lost;
   }
@@ -239,7 +240,7 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     let kept: KeptPermit | undefined;
     const accept = (granted: Permit, waited: number) => {
-      if (ms === undefined) kept = this.#keep(granted);
+      if (ms === undefined) kept = new KeptPermit(this.#permits, number, granted);
       const event = { waited, nested: false, permitId: granted.id };
       number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
     };
@@ -263,18 +264,9 @@ export class PermitExpirableSemaphore {
     };
     return number.goOn(() => {
       const work = number.callUntilAnswered(() => endPermit(number, id, call)).then(answered);
-      this.#kept.returns(number, id, work);
+      this.#permits.returns({ number, id }, work);
       return work;
     });
-  }
-
-  #keep({ id, sent }: Permit): KeptPermit {
-    const number = this.#number;
-    const call = number.env.wireId();
-    const giveBack = () => number.callUntilAnswered(() => endPermit(number, id, call));
-    const kept = new KeptPermit(this.#kept, number, id, sent, giveBack);
-    this.#kept.keep(kept);
-    return kept;
   }
 
   #ask(): Promise<InspectedNumber> {
