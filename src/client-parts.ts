@@ -6,7 +6,6 @@ import { describeSelf, lookOf } from "./client-telling.js";
 import { Env } from "./env.js";
 import { Inspector } from "./inspection/inspector.js";
 import { whoHolds } from "./inspection/who-holds.js";
-import { LongHolds } from "./lock/long-holds.js";
 import { outside } from "./owner/context.js";
 import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
@@ -33,7 +32,7 @@ export interface ClientParts {
 
 /** `given`: the connection of the user, from which the client makes its own. */
 export function makeParts(given: Connection, options: CheckedOptions): ClientParts {
-  const { clock, commandTimeout, legacyServer, prefix, warnAfter, watchdogTimeout } = options;
+  const { clock, commandTimeout, legacyServer, prefix, watchdogTimeout } = options;
   const shardedPubSub = legacyServer ? false : options.shardedPubSub;
   const alive = new KeepAlive();
   const connection = ownConnection(given, alive);
@@ -65,7 +64,6 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     events,
     stir,
     whoHolds: (locks) => who(locks),
-    longHolds: warnAfter > 0 ? new LongHolds(events, clock, warnAfter, outside) : undefined,
     replicas: makeReplicas(given, runner, options),
   });
   env.sites = new Sites(env, outside);

@@ -6,7 +6,6 @@ import type { WhoHolds } from "./base/holder.js";
 import { LiveSet } from "./base/live-set.js";
 import { Places } from "./lock/dropped.js";
 import type { Grant } from "./lock/grant.js";
-import type { LongHolds } from "./lock/long-holds.js";
 import type { Router } from "./pubsub/router.js";
 import type { CommandRunner } from "./redis/command-runner.js";
 import type { KnownMasters } from "./redis/known-masters.js";
@@ -21,6 +20,8 @@ export interface Settings {
   readonly pollCap: number;
   readonly fairWaitTimeout: number;
   readonly traceHolds: boolean;
+  /** Milliseconds; 0 for never. */
+  readonly warnAfter: number;
   readonly reentrancy: "context" | "explicit";
   /** From 0 up to 1. */
   readonly random: () => number;
@@ -39,7 +40,6 @@ export type EnvParts = Pick<
   | "router"
   | "events"
   | "replicas"
-  | "longHolds"
   | "stir"
   | "whoHolds"
 >;
@@ -54,8 +54,6 @@ export class Env {
   readonly events: Events;
   /** Sends grants that replicas must acknowledge; undefined if the client does not ask for that. */
   readonly replicas: Replicas | undefined;
-  /** Reports holds that last long; undefined without the option. */
-  readonly longHolds: LongHolds | undefined;
   /** Called when the client begins to hold or to wait. */
   readonly stir: () => void;
   readonly whoHolds: WhoHolds;
@@ -83,7 +81,6 @@ export class Env {
     this.router = parts.router;
     this.events = parts.events;
     this.replicas = parts.replicas;
-    this.longHolds = parts.longHolds;
     this.stir = parts.stir;
     this.whoHolds = parts.whoHolds;
   }

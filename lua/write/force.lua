@@ -33,13 +33,8 @@ if redis.call('HGET', lock, 'mode') == 'write' then
       fields[#fields + 1] = field
     end
   end
-  local longest = longest_reader(lock)
-  if longest > 0 then
-    redis.call('HSET', lock, 'mode', 'read')
-    redis.call('PEXPIRE', lock, longest)
-  else
-    redis.call('DEL', lock)
-  end
+  redis.call('HSET', lock, 'mode', 'read')
+  settle_readers(lock, math.huge)
 end
 note_forced(marker, fields, tombstones, tombstoneTtl)
 if #fields > 0 then

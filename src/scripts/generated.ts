@@ -280,19 +280,6 @@ ${sharedClockServerTime}
 local ended = #redis.call('ZRANGE', leases, '-inf', server_time(), 'BYSCORE')
 return {value, ended, taken - ended}`,
 );
-const counterStateHeader = {
-  name: "counter/state",
-  keys: { number: "string" },
-  args: {},
-  reply: "number",
-} as const;
-/** The number of a semaphore or latch. See lua/counter/state.lua. */
-export const counterState: ScriptOf<typeof counterStateHeader> = /* @__PURE__ */ defineScript(
-  counterStateHeader,
-  `local number = KEYS[1]
-${sharedCountsNumberIn}
-return number_in(number)`,
-);
 const counterTrySetHeader = {
   name: "counter/try-set",
   keys: { number: "string", channel: "channel", marker: "string" },
@@ -1353,16 +1340,14 @@ for _, field in ipairs(redis.call('HKEYS', lock)) do
 if string.find(field, ':write$') then
 redis.call('HDEL', lock, field)
 fields[#fields + 1] = field end end
+redis.call('HSET', lock, 'mode', 'read')
 ${sharedReadersHoldKey}
 ${sharedReadersLockLeft}
 ${sharedReadersReaderLeft}
+${sharedReadersSeesReader}
 ${sharedReadersLongestReader}
-local longest = longest_reader(lock)
-if longest > 0 then
-redis.call('HSET', lock, 'mode', 'read')
-redis.call('PEXPIRE', lock, longest)
-else
-redis.call('DEL', lock) end end
+${sharedReadersSettleReaders}
+settle_readers(lock, math.huge) end
 redis.call('SET', marker, table.concat(fields, ' '), 'PX', tombstoneTtl)
 for _, owner in ipairs(fields) do
 redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end

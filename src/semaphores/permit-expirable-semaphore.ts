@@ -9,9 +9,8 @@ import {
 } from "../base/arguments.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
-import { callTombstone, permitLeases } from "../base/names.js";
-import { counterInspect, permitsSet, permitsUpdate } from "../scripts/generated.js";
-import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
+import { callTombstone } from "../base/names.js";
+import { permitsSet, permitsUpdate } from "../scripts/generated.js";
 import { KeptPermit } from "./kept-permit.js";
 import type { LivePermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
@@ -33,14 +32,6 @@ export interface PermitRunOptions extends PermitOptions {
 function isOne(reply: unknown): boolean {
   return Number(reply) === 1;
 }
-
-interface Taken {
-  readonly id: string;
-  /** Of a permit without a lease. */
-  readonly kept: KeptPermit | undefined;
-}
-
-const UNSET: InspectedNumber = { permits: 0, out: 0, hasLeases: false };
 
 /**
  * Permits that any number of processes share, each with a lease by the server's clock. Any process may give back an id.
@@ -81,7 +72,7 @@ export class PermitExpirableSemaphore {
    */
   async acquire(options?: PermitOptions): Promise<string> {
     const { lease, signal } = checkOptions(options, ["lease", "signal"], "acquire");
-    return ((await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as Taken).id;
+    return ((await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as Permit | KeptPermit).id;
   }
 
   /**
@@ -107,7 +98,7 @@ export class PermitExpirableSemaphore {
     const begun = clock.mono();
     const taken = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
     if (!taken) throw number.tooFew("no free permit", clock.mono() - begun);
-    const { id, kept } = taken;
+    const { id } = taken;
     let result: T;
     let wasOut = true;
     try {
@@ -118,8 +109,9 @@ export class PermitExpirableSemaphore {
         return true;
       });
     }
-    const { reason = "expired", since = clock.wall() } = kept?.lost ?? {};
-    if (kept?.lost || !wasOut) throw new LockLostError(this.name, reason, since, { value: result });
+    const lost = taken instanceof KeptPermit ? taken.lost : undefined;
+    const { reason = "expired", since = clock.wall() } = lost ?? {};
+    if (lost || !wasOut) throw new LockLostError(this.name, reason, since, { value: result });
     return result;
   }
 
@@ -183,7 +175,7 @@ export class PermitExpirableSemaphore {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async availablePermits(): Promise<number> {
-    return (await this.#ask()).permits;
+    return (await this.#number.inspect()).permits;
   }
 
   /**
@@ -191,7 +183,7 @@ export class PermitExpirableSemaphore {
    * @throws as {@link availablePermits}
    */
   async acquiredPermits(): Promise<number> {
-    return (await this.#ask()).out;
+    return (await this.#number.inspect()).out;
   }
 
   /**
@@ -199,7 +191,7 @@ export class PermitExpirableSemaphore {
    * @throws as {@link availablePermits}
    */
   async getPermits(): Promise<number> {
-    const { permits, out } = await this.#ask();
+    const { permits, out } = await this.#number.inspect();
     return permits + out;
   }
 
@@ -234,7 +226,7 @@ export class PermitExpirableSemaphore {
     return { keys, args: () => ({ call, markerTtl: MARKER_TTL, publish: number.publish }) };
   }
 
-  async #take(wait: number, given: unknown, abort: unknown): Promise<Taken | undefined> {
+  async #take(wait: number, given: unknown, abort: unknown): Promise<Permit | KeptPermit | undefined> {
     const ms = checkLease(given);
     const signal = checkSignal(abort);
     const number = this.#number;
@@ -246,7 +238,7 @@ export class PermitExpirableSemaphore {
     };
     const lease = ms ?? number.env.settings.watchdogTimeout;
     const permit = await new TakePermit(number, lease, { wait, signal, accept }).start();
-    return permit && { id: permit.id, kept };
+    return kept ?? permit;
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
@@ -267,14 +259,5 @@ export class PermitExpirableSemaphore {
       this.#permits.returns({ number, id }, work);
       return work;
     });
-  }
-
-  #ask(): Promise<InspectedNumber> {
-    const number = this.#number;
-    const keys = { number: number.key, leases: permitLeases(number.key) };
-    return number.ask(
-      () => number.call(counterInspect, keys, {}),
-      (reply) => readNumber(reply) ?? UNSET,
-    );
   }
 }

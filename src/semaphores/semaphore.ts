@@ -129,7 +129,7 @@ export class Semaphore {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async availablePermits(): Promise<number> {
-    return this.#number.read();
+    return (await this.#number.inspect()).permits;
   }
 
   /** Takes all free permits; resolves with how many those were. @throws as {@link acquire} */
