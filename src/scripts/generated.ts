@@ -328,8 +328,7 @@ const fairEndHeader = {
 /** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/fair/end.lua. */
 export const fairEnd: ScriptOf<typeof fairEndHeader> = /* @__PURE__ */ defineScript(
   fairEndHeader,
-  `local lock, queue, timeouts, alive, channel, tombstones =
-KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
+  `local lock, queue, timeouts, alive, channel, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 local CHUNK = 500
 ${sharedQueueMoveUp}
@@ -1384,10 +1383,8 @@ const writePassHeader = {
 /** Ends a writer that does not read, and grants the write side in one step to the successor, a waiter of the same process. See lua/write/pass.lua. */
 export const writePass: ScriptOf<typeof writePassHeader> = /* @__PURE__ */ defineScript(
   writePassHeader,
-  `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local successorSide, writers, nextTombstone = KEYS[5], KEYS[6], KEYS[7]
-local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+  `local lock, channel, tombstone, successorTombstone, successorSide, writers, nextTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local owner, field, successor, successorField, lease, tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 redis.call('ZREM', writers, owner)
 ${sharedRemoveField}
 ${sharedBury}
