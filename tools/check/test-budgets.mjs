@@ -3,14 +3,14 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 10_110,
+  contract: 10_130,
   delivery: 3_990,
   entries: 8_350,
   faults: 4_380,
   fleet: 3_610,
   interop: 3_560,
   kinds: 5_330,
-  lua: 3_420,
+  lua: 3_390,
   simulation: 5_940,
   support: 4_050,
   topology: 1_770,
