@@ -25,8 +25,6 @@ export async function closeParts(parts: ClientParts, grace: number, settling: nu
   else await settledUnlessAway(parts, settling);
   env.ended = true;
   env.watchdog.close();
-  env.longHolds?.close();
-  permits.watchdog.close();
   env.router.close();
   env.runner.close();
   // The commands that the close itself caused are sent before.

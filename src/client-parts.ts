@@ -6,9 +6,6 @@ import { describeSelf, lookOf } from "./client-telling.js";
 import { Env } from "./env.js";
 import { Inspector } from "./inspection/inspector.js";
 import { whoHolds } from "./inspection/who-holds.js";
-import { makeRenewers } from "./kinds/renewers.js";
-import { LongHolds } from "./lock/long-holds.js";
-import { renewal, renewNow } from "./lock/renewal.js";
 import { outside } from "./owner/context.js";
 import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
@@ -19,7 +16,7 @@ import { KnownMasters } from "./redis/known-masters.js";
 import { ownConnection } from "./redis/own-connection.js";
 import { Replicas } from "./redis/replicas.js";
 import { slotOf } from "./redis/slots.js";
-import { KeptPermits } from "./semaphores/kept-permits.js";
+import { LivePermits } from "./semaphores/live-permits.js";
 import { ServerClock } from "./semaphores/server-clock.js";
 import { Sites } from "./waiting/sites.js";
 import { Watchdog } from "./watchdog/watchdog.js";
@@ -27,7 +24,7 @@ import { Watchdog } from "./watchdog/watchdog.js";
 export interface ClientParts {
   /** What all locks and semaphores share. */
   readonly env: Env;
-  readonly permits: KeptPermits;
+  readonly permits: LivePermits;
   readonly presence: Presence;
   readonly serverClock: ServerClock;
   readonly inspector: Inspector;
@@ -35,7 +32,7 @@ export interface ClientParts {
 
 /** `given`: the connection of the user, from which the client makes its own. */
 export function makeParts(given: Connection, options: CheckedOptions): ClientParts {
-  const { clock, commandTimeout, legacyServer, prefix, warnAfter, watchdogTimeout } = options;
+  const { clock, commandTimeout, legacyServer, prefix, watchdogTimeout } = options;
   const shardedPubSub = legacyServer ? false : options.shardedPubSub;
   const alive = new KeepAlive();
   const connection = ownConnection(given, alive);
@@ -64,23 +61,19 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     runner,
     masters: new KnownMasters(runner),
     router: new Router(runner, outside),
-    renewers: makeRenewers(runner, watchdogTimeout),
     events,
     stir,
     whoHolds: (locks) => who(locks),
-    longHolds: warnAfter > 0 ? new LongHolds(events, clock, warnAfter, outside) : undefined,
     replicas: makeReplicas(given, runner, options),
   });
-  // The slack lets holds that were taken soon after each other share their renewals.
-  const watchdog = { clock, slack: watchdogTimeout / 12, groupOf, outside };
   env.sites = new Sites(env, outside);
   env.live = env.liveSet();
-  env.watchdog = new Watchdog(watchdog, renewal);
+  env.watchdog = new Watchdog({ runner, lease: watchdogTimeout, groupOf, outside });
   connection.on("ready", () => {
     env.sites.hintAll();
-    renewNow(env.live.all());
+    env.watchdog.renewNow(env.live.all());
   });
-  const permits = new KeptPermits(env, watchdog);
+  const permits = new LivePermits(env);
   const look = lookOf(env, permits);
   const inspector = new Inspector(runner, presence, prefix, () => env.assertOpen(""));
   const who = whoHolds(inspector, client, runner);

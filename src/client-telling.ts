@@ -6,7 +6,7 @@ import type { Now } from "./base/now.js";
 import type { ClientParts } from "./client-parts.js";
 import type { Env } from "./env.js";
 import { bounded, type ClientInfo, MOST, type Told } from "./presence/told.js";
-import type { KeptPermits } from "./semaphores/kept-permits.js";
+import type { LivePermits } from "./semaphores/live-permits.js";
 
 /** Describes a new client for people, and gives it an id. */
 export function describeSelf(label: string): ClientInfo {
@@ -17,7 +17,7 @@ export function describeSelf(label: string): ClientInfo {
 /** Returns a function that looks at what the client has and waits for: at most at as much as a client may tell. */
 export function lookOf(
   env: Env,
-  permits: KeptPermits,
+  permits: LivePermits,
 ): () => { readonly holds: Told[]; readonly waits: Told[] } {
   const numbers = new WeakMap<object, number>();
   let last = 0;
@@ -32,7 +32,7 @@ export function lookOf(
 /** The number of an owner: readers see by it which holds and waits have the same owner. */
 type NumberOf = (owner: object) => number;
 
-function holdsOf({ live, clock, settings }: Env, permits: KeptPermits, numberOf: NumberOf): Told[] {
+function holdsOf({ live, clock, settings }: Env, permits: LivePermits, numberOf: NumberOf): Told[] {
   const told: Told[] = [];
   for (const grant of live.all(MOST)) {
     // The owner has the lock since its first live hold, on either side.

@@ -101,7 +101,7 @@ export class LockClient {
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
   getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#number("semaphore", name), this.#parts.permits.live);
+    return new Semaphore(this.#number("semaphore", name), this.#parts.permits);
   }
 
   /** Permits with a lease each. @throws as {@link getLock} */
@@ -169,19 +169,19 @@ export class LockClient {
 
   /** Calls `listener` at each event of this name. @throws TypeError for an unknown event, and for what is no function */
   on<E extends LockEventName>(event: E, listener: LockListener<E>): this {
-    this.#env.events.on(event, listener);
+    this.#env.events.listen("on", event, listener);
     return this;
   }
 
   /** As {@link on}, for the next event only. */
   once<E extends LockEventName>(event: E, listener: LockListener<E>): this {
-    this.#env.events.once(event, listener);
+    this.#env.events.listen("once", event, listener);
     return this;
   }
 
   /** Removes a listener that {@link on} or {@link once} has added. @throws as {@link on} */
   off<E extends LockEventName>(event: E, listener: LockListener<E>): this {
-    this.#env.events.off(event, listener);
+    this.#env.events.listen("off", event, listener);
     return this;
   }
 

@@ -6,13 +6,12 @@ import type { WhoHolds } from "./base/holder.js";
 import { LiveSet } from "./base/live-set.js";
 import { Places } from "./lock/dropped.js";
 import type { Grant } from "./lock/grant.js";
-import type { LongHolds } from "./lock/long-holds.js";
 import type { Router } from "./pubsub/router.js";
 import type { CommandRunner } from "./redis/command-runner.js";
 import type { KnownMasters } from "./redis/known-masters.js";
 import type { Replicas } from "./redis/replicas.js";
 import type { Sites } from "./waiting/sites.js";
-import type { Renewer, Watchdog } from "./watchdog/watchdog.js";
+import type { Watchdog } from "./watchdog/watchdog.js";
 
 export interface Settings {
   readonly watchdogTimeout: number;
@@ -21,17 +20,13 @@ export interface Settings {
   readonly pollCap: number;
   readonly fairWaitTimeout: number;
   readonly traceHolds: boolean;
+  /** Milliseconds; 0 for never. */
+  readonly warnAfter: number;
   readonly reentrancy: "context" | "explicit";
   /** From 0 up to 1. */
   readonly random: () => number;
   /** The clock is the server's own, and its timers fire when they are due: a waiter tries as a TTL ends. */
   readonly exactTimers: boolean;
-}
-
-/** How grants are renewed, many at a time. */
-export interface Renewers {
-  readonly plain: Renewer;
-  readonly readWrite: Renewer;
 }
 
 /** What a client makes first; the rest of its {@link Env} needs these. */
@@ -43,10 +38,8 @@ export type EnvParts = Pick<
   | "runner"
   | "masters"
   | "router"
-  | "renewers"
   | "events"
   | "replicas"
-  | "longHolds"
   | "stir"
   | "whoHolds"
 >;
@@ -58,12 +51,9 @@ export class Env {
   readonly runner: CommandRunner;
   readonly masters: KnownMasters;
   readonly router: Router;
-  readonly renewers: Renewers;
   readonly events: Events;
   /** Sends grants that replicas must acknowledge; undefined if the client does not ask for that. */
   readonly replicas: Replicas | undefined;
-  /** Reports holds that last long; undefined without the option. */
-  readonly longHolds: LongHolds | undefined;
   /** Called when the client begins to hold or to wait. */
   readonly stir: () => void;
   readonly whoHolds: WhoHolds;
@@ -72,7 +62,7 @@ export class Env {
   sites!: Sites;
   /** Grants that are held; those that let nobody else in by lock key. */
   live!: LiveSet<Grant>;
-  watchdog!: Watchdog<Grant>;
+  watchdog!: Watchdog;
   /** New calls are refused. Holds may still be given back. */
   closed = false;
   /** The client sends nothing any more. */
@@ -89,10 +79,8 @@ export class Env {
     this.runner = parts.runner;
     this.masters = parts.masters;
     this.router = parts.router;
-    this.renewers = parts.renewers;
     this.events = parts.events;
     this.replicas = parts.replicas;
-    this.longHolds = parts.longHolds;
     this.stir = parts.stir;
     this.whoHolds = parts.whoHolds;
   }

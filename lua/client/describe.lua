@@ -10,8 +10,5 @@
 --   1
 -- INCLUDE shared/tell
 
-local client = KEYS[1]
-local ttl = ARGV[1]
-
 describe(client, ttl, unpack(ARGV, 2))
 return 1

@@ -9,8 +9,5 @@
 --   1
 -- INCLUDE shared/tell
 
-local index = KEYS[1]
-local id, ttl = ARGV[1], ARGV[2]
-
 enlist(index, id, ttl)
 return 1

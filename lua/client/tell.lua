@@ -12,9 +12,6 @@
 --   1
 -- INCLUDE shared/tell
 
-local client, index = KEYS[1], KEYS[2]
-local id, ttl = ARGV[1], ARGV[2]
-
 describe(client, ttl, unpack(ARGV, 3))
 enlist(index, id, ttl)
 return 1

@@ -11,8 +11,6 @@
 -- FLAGS no-writes
 -- INCLUDE shared/clock
 
-local number, leases = KEYS[1], KEYS[2]
-
 local taken = redis.call('ZCARD', leases)
 if redis.call('EXISTS', number) == 0 then
   return {}

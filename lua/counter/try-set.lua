@@ -19,9 +19,6 @@
 -- INCLUDE shared/hear
 -- INCLUDE shared/write_marker
 
-local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
 local earlier = redis.call('GET', marker)
 if earlier then
   return answer(tonumber(earlier))

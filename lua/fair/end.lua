@@ -22,10 +22,6 @@
 -- INCLUDE shared/queue
 -- INCLUDE shared/remove_field
 
-local lock, queue, timeouts, alive, channel, tombstones =
-  KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
-local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
-
 -- How many waiters one command reads or writes.
 local CHUNK = 500
 

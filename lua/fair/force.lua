@@ -21,9 +21,6 @@
 -- INCLUDE shared/foreign
 -- INCLUDE shared/queue
 
-local lock, queue, timeouts, alive, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local tombstones, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-
 refuse_foreign(lock)
 -- Refuses other data in the place of the queue, before anything is written.
 redis.call('LINDEX', queue, 0)

@@ -28,9 +28,6 @@
 -- INCLUDE shared/queue
 -- INCLUDE shared/raise_ttl
 
-local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
 -- The waiter whose turn it is was woken. If it does not come, the caller has to look again soon.
 local LONGEST_LOOK_AWAY = 1000
 

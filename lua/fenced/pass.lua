@@ -25,9 +25,6 @@
 -- INCLUDE shared/remove_field
 -- INCLUDE shared/successor
 
-local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
 if not remove_field(lock, owner) then
   local found = bury(tombstone, -redis.call('EXISTS', lock), tombstoneTtl)
   if has_lock(lock, successor, lease) == 1 then

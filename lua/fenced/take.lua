@@ -17,9 +17,6 @@
 -- INCLUDE shared/next_token
 -- INCLUDE shared/raise_ttl
 
-local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
-local owner, lease = ARGV[1], ARGV[2]
-
 if redis.call('EXISTS', lock, tombstone) == 0 then
   next_token(counter)
   return create(lock, lease, owner, '1') or {1, redis.call('GET', counter)}

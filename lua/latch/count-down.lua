@@ -18,9 +18,6 @@
 -- INCLUDE shared/hear
 -- INCLUDE shared/write_marker
 
-local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
-
 if redis.call('EXISTS', marker) == 1 then
   return answer(1)
 end

@@ -11,8 +11,6 @@
 -- INCLUDE shared/foreign
 -- INCLUDE shared/readers
 
-local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
-
 -- Checked first, so that a large hash of another program is not read.
 refuse_foreign(lock)
 local fields = redis.call('HGETALL', lock)

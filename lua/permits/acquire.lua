@@ -17,9 +17,6 @@
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 
-local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, publish = ARGV[1], ARGV[2], ARGV[3]
-
 -- The end of the lease that Redisson gives to a permit taken without one.
 local NEVER = 922337203685477
 

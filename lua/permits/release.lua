@@ -19,9 +19,6 @@
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 
-local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-
 local ended = redis.call('GET', tombstone)
 if ended then
   return ended == call and 1 or 0

@@ -13,9 +13,6 @@
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 
-local leases = KEYS
-local lease = ARGV[1]
-
 local now = server_time()
 redis.pcall('ZREM', leases[1], '')
 local replies = {}

@@ -20,9 +20,6 @@
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 
-local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, lease, call, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
 local last = redis.call('GET', marker)
 if last and tonumber(last) >= tonumber(call) then
   return 1

@@ -17,9 +17,6 @@
 -- INCLUDE shared/hear
 -- INCLUDE shared/remove_field
 
-local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
-local tombstoneTtl, publish = ARGV[1], ARGV[2]
-
 local replies, removed = {0}, false
 for i = 3, #tombstones do
   local found = 1

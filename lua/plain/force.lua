@@ -15,9 +15,6 @@
 -- INCLUDE shared/foreign
 -- INCLUDE shared/hear
 
-local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
-
 refuse_foreign(lock)
 local before = forced_before(marker)
 if before then

@@ -13,9 +13,6 @@
 -- FLAGS allow-oom
 -- INCLUDE shared/raise_ttl
 
-local locks = KEYS
-local lease = ARGV[1]
-
 local replies = {}
 for i, lock in ipairs(locks) do
   local owner, count = ARGV[2 * i], ARGV[2 * i + 1]

@@ -15,9 +15,6 @@
 -- INCLUDE shared/foreign
 -- INCLUDE shared/raise_ttl
 
-local lock, tombstone = KEYS[1], KEYS[2]
-local owner, lease = ARGV[1], ARGV[2]
-
 if redis.call('EXISTS', lock, tombstone) == 0 then
   return create(lock, lease, owner, '1') or 1
 end

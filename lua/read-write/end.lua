@@ -26,9 +26,6 @@
 -- INCLUDE shared/remove_field
 -- INCLUDE shared/waiting_writers
 
-local lock, channel, writers, nextTombstone, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
-local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-
 local replies, read, wrote, left, withdrawn = {0}, false, false, 0, 0
 for i = 5, #tombstones do
   local owner = ARGV[i]

@@ -17,9 +17,6 @@
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/readers
 
-local locks = KEYS
-local lease = ARGV[1]
-
 local function keep_writer(lock, owner, reads, writes)
   raise_ttl(lock, lease)
   if writes ~= '' then

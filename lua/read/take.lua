@@ -19,9 +19,6 @@
 -- INCLUDE shared/foreign
 -- INCLUDE shared/raise_ttl
 
-local lock, tombstone, hold, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, lease, yield = ARGV[1], ARGV[2], ARGV[3]
-
 if redis.call('EXISTS', tombstone) == 1 then
   return {2}
 end

@@ -14,9 +14,6 @@
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 
-local permits, marker = KEYS[1], KEYS[2]
-local count, markerTtl = ARGV[1], ARGV[2]
-
 local earlier = redis.call('GET', marker)
 if earlier == 'over' then
   return {2}

@@ -18,9 +18,6 @@
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 
-local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-
 if redis.call('EXISTS', marker) == 1 then
   return answer(1)
 end

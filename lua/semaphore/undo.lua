@@ -13,9 +13,6 @@
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 
-local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local markerTtl, publish = ARGV[1], ARGV[2]
-
 local taken = redis.call('GET', marker)
 write_marker(marker, 'over', markerTtl)
 if taken and taken ~= 'over' and taken ~= '0' then

@@ -6,8 +6,6 @@
 -- REPLY
 --   {name...}  commands that are refused
 
-local probe = KEYS[1]
-
 local refused = {}
 
 local function check(name, reply)

@@ -22,9 +22,6 @@
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/remove_field
 
-local lock, channel, sideTombstone, hold = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, field, reads, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-
 if not remove_field(lock, field) then
   return {0, bury(sideTombstone, -redis.call('EXISTS', lock), tombstoneTtl)}
 end

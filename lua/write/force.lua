@@ -17,9 +17,6 @@
 -- INCLUDE shared/hear
 -- INCLUDE shared/readers
 
-local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
-local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
-
 refuse_foreign(lock)
 local before = forced_before(marker)
 if before then
@@ -33,13 +30,8 @@ if redis.call('HGET', lock, 'mode') == 'write' then
       fields[#fields + 1] = field
     end
   end
-  local longest = longest_reader(lock)
-  if longest > 0 then
-    redis.call('HSET', lock, 'mode', 'read')
-    redis.call('PEXPIRE', lock, longest)
-  else
-    redis.call('DEL', lock)
-  end
+  redis.call('HSET', lock, 'mode', 'read')
+  settle_readers(lock, math.huge)
 end
 note_forced(marker, fields, tombstones, tombstoneTtl)
 if #fields > 0 then

@@ -30,11 +30,6 @@
 -- INCLUDE shared/successor
 -- INCLUDE shared/waiting_writers
 
-local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local successorSide, writers, nextTombstone = KEYS[5], KEYS[6], KEYS[7]
-local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
-
 -- A late try of the giver may have been taken for that of a waiting writer. First, because it refuses other data there.
 redis.call('ZREM', writers, owner)
 if not remove_field(lock, field) then

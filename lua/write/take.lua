@@ -22,9 +22,6 @@
 -- INCLUDE shared/readers
 -- INCLUDE shared/waiting_writers
 
-local lock, tombstone, sideTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, field, lease, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-
 if redis.call('EXISTS', tombstone, sideTombstone) > 0 then
   return {2}
 end

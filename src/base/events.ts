@@ -88,16 +88,6 @@ const NAMES: Record<LockEventName, true> = {
   error: true,
 };
 
-/**
- * @throws TypeError for an unknown event, and for a listener that is no function
- */
-function checkListener(event: unknown, listener: unknown): void {
-  if (typeof event !== "string" || !Object.hasOwn(NAMES, event)) {
-    throw new TypeError(`event must be one of ${Object.keys(NAMES).join(", ")}, not ${received(event)}`);
-  }
-  checkFunction(listener, "listener");
-}
-
 /** Called with each event of one name. */
 export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => void;
 
@@ -141,19 +131,13 @@ export class Events {
     this.#outside = outside;
   }
 
-  on<E extends LockEventName>(event: E, listener: LockListener<E>): void {
-    checkListener(event, listener);
-    this.#emitter.on(event, TELL[event], listener);
-  }
-
-  once<E extends LockEventName>(event: E, listener: LockListener<E>): void {
-    checkListener(event, listener);
-    this.#emitter.once(event, TELL[event], listener);
-  }
-
-  off<E extends LockEventName>(event: E, listener: LockListener<E>): void {
-    checkListener(event, listener);
-    this.#emitter.off(event, TELL[event], listener);
+  /** Adds or removes a listener. @throws TypeError for an unknown event, and for a listener that is no function */
+  listen<E extends LockEventName>(how: "on" | "once" | "off", event: E, listener: LockListener<E>): void {
+    if (typeof event !== "string" || !Object.hasOwn(NAMES, event)) {
+      throw new TypeError(`event must be one of ${Object.keys(NAMES).join(", ")}, not ${received(event)}`);
+    }
+    checkFunction(listener, "listener");
+    this.#emitter[how](event, TELL[event], listener);
   }
 
   /** Whether anybody listens. If nobody does, hot paths build no event and only count by {@link figures}. */

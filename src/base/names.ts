@@ -4,9 +4,11 @@
  */
 import { checkName } from "./arguments.js";
 
+type NameOf = (name: string) => string;
+
 /** `P:N`, braced so that it shares the slot of `N`. */
-function prefixed(prefix: string, name: string): string {
-  return name.includes("{") ? `${prefix}:${name}` : `${prefix}:{${name}}`;
+function prefixed(prefix: string): NameOf {
+  return (name) => (name.includes("{") ? `${prefix}:${name}` : `${prefix}:{${name}}`);
 }
 
 /** `N:S`, braced likewise. */
@@ -18,44 +20,28 @@ function suffixed(name: string, suffix: string): string {
  * The channel where releases of a plain or fenced lock are announced. With a waiter's name behind it, it is the channel
  * where that waiter of a fair lock is woken.
  */
-export function lockChannel(name: string): string {
-  return prefixed("redisson_lock__channel", name);
-}
+export const lockChannel: NameOf = prefixed("redisson_lock__channel");
 
 /** The channel where releases of both sides of a read-write lock are announced. */
-export function readWriteChannel(name: string): string {
-  return prefixed("redisson_rwlock", name);
-}
+export const readWriteChannel: NameOf = prefixed("redisson_rwlock");
 
 /** The counter of fencing tokens. */
-export function tokenCounter(name: string): string {
-  return prefixed("redisson_lock_token", name);
-}
+export const tokenCounter: NameOf = prefixed("redisson_lock_token");
 
 /** The waiters of a fair lock in their order. */
-export function fairQueue(name: string): string {
-  return prefixed("redisson_lock_queue", name);
-}
+export const fairQueue: NameOf = prefixed("redisson_lock_queue");
 
 /** The times at which the tickets in that queue lapse. */
-export function fairTimeouts(name: string): string {
-  return prefixed("redisson_lock_timeout", name);
-}
+export const fairTimeouts: NameOf = prefixed("redisson_lock_timeout");
 
 /** The times until which this library's waiters in that queue count as alive. */
-export function fairAlive(name: string): string {
-  return prefixed("holdfast_alive", name);
-}
+export const fairAlive: NameOf = prefixed("holdfast_alive");
 
 /** The times until which this library's waiting writers count as alive. */
-export function waitingWriters(name: string): string {
-  return prefixed("holdfast_writers", name);
-}
+export const waitingWriters: NameOf = prefixed("holdfast_writers");
 
 /** The channel where free permits of a semaphore are announced. */
-export function semaphoreChannel(name: string): string {
-  return prefixed("redisson_sc", name);
-}
+export const semaphoreChannel: NameOf = prefixed("redisson_sc");
 
 /** The times at which the leases of the permits that are out end. */
 export function permitLeases(name: string): string {
@@ -67,9 +53,8 @@ export function permitLeases(name: string): string {
  * already, the channel is then in another slot, which a cluster refuses. So on a cluster such a name is left as it is.
  */
 export function latchChannel(name: string, clustered: boolean): string {
-  return clustered && name.includes("{")
-    ? prefixed("redisson_countdownlatch__channel__", name)
-    : `redisson_countdownlatch__channel__{${name}}`;
+  const prefix = "redisson_countdownlatch__channel__";
+  return clustered && name.includes("{") ? `${prefix}:${name}` : `${prefix}{${name}}`;
 }
 
 /** Behind an owner's name in the field of its write side. */
@@ -96,8 +81,10 @@ export function readHold(name: string, wireId: string, number: number): string {
  * arrives after its own clean-up finds it and is refused.
  */
 export function tombstone(name: string, wireId: string): string {
-  return `${prefixed("redisson_unlock_latch", name)}:${wireId}`;
+  return `${unlockLatch(name)}:${wireId}`;
 }
+
+const unlockLatch = prefixed("redisson_unlock_latch");
 
 /**
  * As {@link tombstone}, of one call whose wire id lives on (a nested acquire, an extend, a release with holds left). Of
@@ -105,8 +92,10 @@ export function tombstone(name: string, wireId: string): string {
  * none for it.
  */
 export function callTombstone(name: string, callId: string): string {
-  return `${prefixed("holdfast_over", name)}:${callId}`;
+  return `${over(name)}:${callId}`;
 }
+
+const over = prefixed("holdfast_over");
 
 /** All further keys of a name, for all kinds. */
 export function extraKeysOf(name: string, wireId: string): string[] {

@@ -9,19 +9,6 @@ export interface Timed extends Item {
   expire(): void;
 }
 
-/** An item that only calls back. */
-export class TimedCallback implements Timed {
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
-  endsAt = 0;
-  readonly expire: () => void;
-
-  constructor(expire: () => void) {
-    this.expire = expire;
-  }
-}
-
 export class SharedTimeout<T extends Timed> {
   readonly ms: number;
   /** The items whose time runs, in the order in which it ends. */

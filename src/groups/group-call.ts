@@ -5,7 +5,7 @@
  */
 import { trace } from "../base/trace.js";
 import type { Asked } from "../lock/face.js";
-import { follow } from "../lock/follow.js";
+import { follow, tellIfLong } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import { type Frame, ownersAround } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/record.js";
@@ -100,7 +100,7 @@ export abstract class GroupCall<M extends Members = Members>
     if (asked.callSite) hold.callSite = asked.callSite;
     group.tellGrant(this.waited);
     follow(env, members, hold);
-    for (const { longHolds } of members.envs.slice(1)) longHolds?.watch(hold, members);
+    for (const other of members.envs.slice(1)) tellIfLong(other, members, hold);
     this.grant(hold);
     return group;
   }

@@ -147,9 +147,8 @@ export class Inspector {
   async #number(name: string, key: string): Promise<KeysInfo | null> {
     const keys = { number: key, leases: permitLeases(key) };
     const call = { lockName: name, script: counterInspect, keys, args: {} };
-    const found = await this.#runner.call(call, readNumber);
-    if (!found) return null;
-    const { permits, out, hasLeases } = found;
+    const { permits, out, hasLeases, isSet } = await this.#runner.call(call, readNumber);
+    if (!isSet) return null;
     const number = { name, holders: [], waiters: [], ttl: -1 };
     const kind = hasLeases ? "permits" : this.#known.get(key);
     if (kind === "permits") return { ...number, kind, permits, limit: permits + out };

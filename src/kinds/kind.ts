@@ -10,7 +10,8 @@ import type { AnyScriptCall } from "../redis/call.js";
 import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
 import { readLock } from "../scripts/inspected.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
-import type { Renewer } from "../watchdog/watchdog.js";
+import type { RenewalScript } from "../watchdog/watchdog.js";
+import { renewPlain } from "./renewers.js";
 
 /** Milliseconds for which a command may be late or come again (Redisson: 16 to 20 s). */
 export const TOMBSTONE_TTL = 20_000;
@@ -154,8 +155,8 @@ export class Kind {
   }
 
   /** How grants of this kind are renewed, many at a time. */
-  get renewer(): Renewer {
-    return this.env.renewers.plain;
+  get renewer(): RenewalScript {
+    return renewPlain;
   }
 
   /** The keys in addition to the lock's that a grant with so many read holds consists of. */

@@ -17,8 +17,9 @@ import {
   writePass,
   writeTake,
 } from "../scripts/generated.js";
-import type { Renewer } from "../watchdog/watchdog.js";
+import type { RenewalScript } from "../watchdog/watchdog.js";
 import { aliveFor, type Counts, type Downgrading, type Heir, Kind, siteName, type Try } from "./kind.js";
+import { renewReadWrite } from "./renewers.js";
 
 abstract class ReadWrite extends Kind implements Downgrading {
   /** Whether waiting writers go before readers that come later. */
@@ -37,8 +38,8 @@ abstract class ReadWrite extends Kind implements Downgrading {
     return readWriteChannel(this.key);
   }
 
-  override get renewer(): Renewer {
-    return this.env.renewers.readWrite;
+  override get renewer(): RenewalScript {
+    return renewReadWrite;
   }
 
   override extraKeys(wireId: string, reads: number): readonly string[] {

@@ -1,26 +1,18 @@
-/** How grants are renewed on the wire, many at a time. */
-
-import type { Renewers } from "../env.js";
-import type { CommandRunner } from "../redis/command-runner.js";
+/** How grants are renewed on the wire, many at a time. Renewals leave the counts as they are. */
 import { plainKeep, readWriteKeep } from "../scripts/generated.js";
-import { ScriptRenewer } from "../watchdog/script-renewer.js";
-import type { Renewal } from "../watchdog/watchdog.js";
+import type { Renewal, RenewalScript } from "../watchdog/watchdog.js";
 
-type Batch = readonly Renewal<unknown>[];
+const ownersOf = (batch: readonly Renewal[]) => batch.map(({ field }) => field);
+const unchanged = (batch: readonly Renewal[]) => batch.map(() => "");
 
-const ownersOf = (batch: Batch) => batch.map(({ field }) => field);
-/** Renewals leave the counts as they are. */
-const unchanged = (batch: Batch) => batch.map(() => "");
+export const renewPlain: RenewalScript = (batch, lease) => ({
+  script: plainKeep,
+  keys: { locks: batch.map(({ key }) => key) },
+  args: { lease, owners: ownersOf(batch), counts: unchanged(batch) },
+});
 
-export function makeRenewers(runner: CommandRunner, lease: number): Renewers {
-  return {
-    plain: new ScriptRenewer(runner, lease, plainKeep, (batch) => ({
-      keys: { locks: batch.map(({ key }) => key) },
-      args: { lease, owners: ownersOf(batch), counts: unchanged(batch) },
-    })),
-    readWrite: new ScriptRenewer(runner, lease, readWriteKeep, (batch) => ({
-      keys: { locks: [...batch.map(({ key }) => key), ...batch.flatMap(({ extraKeys }) => extraKeys)] },
-      args: { lease, owners: ownersOf(batch), reads: unchanged(batch), writes: unchanged(batch) },
-    })),
-  };
-}
+export const renewReadWrite: RenewalScript = (batch, lease) => ({
+  script: readWriteKeep,
+  keys: { locks: [...batch.map(({ key }) => key), ...batch.flatMap(({ extraKeys }) => extraKeys)] },
+  args: { lease, owners: ownersOf(batch), reads: unchanged(batch), writes: unchanged(batch) },
+});

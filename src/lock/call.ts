@@ -34,7 +34,6 @@ import type { Successor } from "./end.js";
 import { follow } from "./follow.js";
 import type { Grant } from "./grant.js";
 import type { HoldRecord, Origin } from "./hold-record.js";
-import { renewAfter } from "./renewal.js";
 
 export interface CallOptions extends ClaimOptions {
   readonly origin: Origin;
@@ -314,7 +313,7 @@ export class Call extends Claim implements OwnCall {
     }
     trace?.('lock "%s": granted to %s', this.lockName, grant.wireId);
     if (isRenewed && grant.renewAt === Number.POSITIVE_INFINITY && grant.renewing === 0) {
-      renewAfter(grant, this.sentAt, now);
+      env.watchdog.renewAfter(grant, this.sentAt, now);
     }
     if (!isNested) this.#begin(grant);
     env.watchdog.watch(grant);

@@ -2,14 +2,27 @@
 import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
 import type { LockEvent } from "../base/events.js";
 import type { Env } from "../env.js";
+import { outside } from "../owner/context.js";
 import type { HoldRecord } from "./hold-record.js";
 
 /**
  * From now on, subscribers of the channel hear of the end of the hold, and listeners of `longHold` if it lasts long.
  */
 export function follow(env: Env, about: LockEvent, hold: HoldRecord): void {
-  env.longHolds?.watch(hold, about);
+  tellIfLong(env, about, hold);
   if (isHeard(holdChannel)) publish(env.clientId, about, hold);
+}
+
+/** Tells listeners of `longHold`, once, if the hold lasts longer than the option `warnAfter`. */
+export function tellIfLong({ clock, events, settings }: Env, about: LockEvent, hold: HoldRecord): void {
+  const { warnAfter } = settings;
+  if (warnAfter === 0) return;
+  const { lockName, kind } = about;
+  const tell = () => {
+    const { ownerId, heldFor: held } = hold;
+    if (hold.isHeld) events.emit("longHold", { lockName, kind, ownerId, held });
+  };
+  outside(() => hold.whenEnded(clock.after(warnAfter, tell)));
 }
 
 function publish(clientId: string, { lockName, kind }: LockEvent, hold: HoldRecord): void {

@@ -23,6 +23,7 @@
  */
 import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
+import type { LockEvent, LockEventName, LockEvents } from "../base/events.js";
 import { untilDeadline } from "../base/lease.js";
 import { trace } from "../base/trace.js";
 import type { Side } from "../base/traits.js";
@@ -31,17 +32,21 @@ import type { Env } from "../env.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
 import type { Frame } from "../owner/context.js";
 import { OwnerRecord, type OwnGrant } from "../owner/record.js";
-import type { TimerEntry } from "../watchdog/timer-heap.js";
+import type { Leased, Renewal } from "../watchdog/watchdog.js";
+import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
 import { type Held, HoldRecord, type Origin } from "./hold-record.js";
 import { Downgrade, Keep } from "./keep.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
 
-export class Grant implements Held, OwnGrant, Counts, TimerEntry {
-  // Of the watchdog's heap.
+export class Grant implements Held, OwnGrant, Counts, Leased {
+  // Of the watchdog.
   dueAt = 0;
   index = -1;
+  renewAt: number = Number.POSITIVE_INFINITY;
+  renewing = 0;
+  isSuspended = false;
   readonly kind: Kind;
   readonly token: bigint | undefined;
   state: "held" | "ending" | "over" = "held";
@@ -51,12 +56,6 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
   writes = 0;
   /** Its live holds, in the order of the grants. */
   holds: readonly HoldRecord<Grant>[] = NONE;
-  /** Monotonic milliseconds; Infinity while no renewal is due, because one is on its way or none is wanted. */
-  renewAt: number = Number.POSITIVE_INFINITY;
-  /** Renewals on their way. */
-  renewing = 0;
-  /** The last renewal got no answer. */
-  isSuspended = false;
   /** Forced unlocks by this client that are on their way: the likely cause, if it turns out to be gone. */
   forcedBy = 0;
   /** Counts the deadlines that were lowered here: an answer to a command before the last of them raises nothing. */
@@ -155,13 +154,21 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
   }
 
   /** The server has granted `lease` milliseconds from when a command was sent, in this `term`. */
-  raise(sent: Instant, lease: number, term: number): void {
+  raise(sent: Instant, lease: number, term: number = this.term): void {
     if (term !== this.term || this.state !== "held") return;
     const ms = untilDeadline(lease, this.env.settings.drift, 0);
     this.#knownAt = Math.max(this.#knownAt, sent.wall);
     this.endsAt = Math.max(this.endsAt, sent.mono + ms);
     this.#endsAtWall = Math.max(this.#endsAtWall, sent.wall + ms);
     if (this.holds !== NONE) this.env.watchdog.watch(this);
+  }
+
+  /** The KEEP that renews it; undefined for one that was dropped. */
+  renewal(): Renewal | undefined {
+    if (isDropped(this)) return undefined;
+    const { kind, wireId: field, reads, term } = this;
+    const extraKeys = kind.extraKeys(field, reads);
+    return { leased: this, script: kind.renewer, key: kind.key, field, extraKeys, term };
   }
 
   async extend(lease: number): Promise<void> {
@@ -308,7 +315,11 @@ export class Grant implements Held, OwnGrant, Counts, TimerEntry {
     if (!hold.isTold) return;
     const { reason, since } = loss;
     const held = Math.max(0, since - hold.acquiredAt);
-    this.env.events.emit("lost", { ...this.kind.about, ownerId: this.wireId, reason, held });
+    this.tell("lost", { reason, held });
+  }
+
+  tell<E extends LockEventName>(event: E, more?: Omit<LockEvents[E], keyof LockEvent>): void {
+    this.env.events.emit(event, { ...this.kind.about, ownerId: this.wireId, ...more } as LockEvents[E]);
   }
 
   #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {

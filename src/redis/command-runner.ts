@@ -72,8 +72,7 @@ export class CommandRunner implements CommandHost {
     this.#trouble = new Trouble(connection, (address) => this.servers.answersOf(address));
     this.sender = new Sender(connection, options.legacyServer);
     this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
-    const away = () => this.servers.away;
-    this.backlog = new Backlog({ clock, grace: options.commandTimeout, away, undoing: this.cleanUp });
+    this.backlog = new Backlog(this);
     this.prepared = !this.isCluster || options.shardedPubSub !== "auto";
     if (this.isCluster && options.shardedPubSub === true) this.publishCommand = "SPUBLISH";
     // A cluster stays connected when it loses a node, and tells of the node instead.

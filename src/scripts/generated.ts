@@ -280,19 +280,6 @@ ${sharedClockServerTime}
 local ended = #redis.call('ZRANGE', leases, '-inf', server_time(), 'BYSCORE')
 return {value, ended, taken - ended}`,
 );
-const counterStateHeader = {
-  name: "counter/state",
-  keys: { number: "string" },
-  args: {},
-  reply: "number",
-} as const;
-/** The number of a semaphore or latch. See lua/counter/state.lua. */
-export const counterState: ScriptOf<typeof counterStateHeader> = /* @__PURE__ */ defineScript(
-  counterStateHeader,
-  `local number = KEYS[1]
-${sharedCountsNumberIn}
-return number_in(number)`,
-);
 const counterTrySetHeader = {
   name: "counter/try-set",
   keys: { number: "string", channel: "channel", marker: "string" },
@@ -341,8 +328,7 @@ const fairEndHeader = {
 /** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/fair/end.lua. */
 export const fairEnd: ScriptOf<typeof fairEndHeader> = /* @__PURE__ */ defineScript(
   fairEndHeader,
-  `local lock, queue, timeouts, alive, channel, tombstones =
-KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
+  `local lock, queue, timeouts, alive, channel, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 local CHUNK = 500
 ${sharedQueueMoveUp}
@@ -1353,16 +1339,14 @@ for _, field in ipairs(redis.call('HKEYS', lock)) do
 if string.find(field, ':write$') then
 redis.call('HDEL', lock, field)
 fields[#fields + 1] = field end end
+redis.call('HSET', lock, 'mode', 'read')
 ${sharedReadersHoldKey}
 ${sharedReadersLockLeft}
 ${sharedReadersReaderLeft}
+${sharedReadersSeesReader}
 ${sharedReadersLongestReader}
-local longest = longest_reader(lock)
-if longest > 0 then
-redis.call('HSET', lock, 'mode', 'read')
-redis.call('PEXPIRE', lock, longest)
-else
-redis.call('DEL', lock) end end
+${sharedReadersSettleReaders}
+settle_readers(lock, math.huge) end
 redis.call('SET', marker, table.concat(fields, ' '), 'PX', tombstoneTtl)
 for _, owner in ipairs(fields) do
 redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
@@ -1399,10 +1383,8 @@ const writePassHeader = {
 /** Ends a writer that does not read, and grants the write side in one step to the successor, a waiter of the same process. See lua/write/pass.lua. */
 export const writePass: ScriptOf<typeof writePassHeader> = /* @__PURE__ */ defineScript(
   writePassHeader,
-  `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local successorSide, writers, nextTombstone = KEYS[5], KEYS[6], KEYS[7]
-local owner, field, successor, successorField, lease = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+  `local lock, channel, tombstone, successorTombstone, successorSide, writers, nextTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local owner, field, successor, successorField, lease, tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 redis.call('ZREM', writers, owner)
 ${sharedRemoveField}
 ${sharedBury}

@@ -37,13 +37,13 @@ export interface InspectedNumber {
   readonly out: number;
   /** True if permits were taken with an id, as permits with a lease are. */
   readonly hasLeases: boolean;
+  /** False if there is no number, which counts as 0. */
+  readonly isSet: boolean;
 }
 
-/** Null if there is no number. */
-export function readNumber(reply: unknown): InspectedNumber | null {
+export function readNumber(reply: unknown): InspectedNumber {
   const numbers = (reply as unknown[]).map(Number);
-  if (numbers.length === 0) return null;
   const [free = 0, ended = 0, out = 0] = numbers;
   // The next call on these permits takes back those whose leases have ended, so they count as free.
-  return { permits: free + ended, out, hasLeases: ended + out > 0 };
+  return { permits: free + ended, out, hasLeases: ended + out > 0, isSet: numbers.length > 0 };
 }

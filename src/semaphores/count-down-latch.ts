@@ -1,7 +1,8 @@
 /** The latch: a gate that opens for all when it has been counted down to zero. */
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import type { AnyScriptCall } from "../redis/call.js";
-import { counterState, latchCountDown } from "../scripts/generated.js";
+import { latchCountDown } from "../scripts/generated.js";
+import { readNumber } from "../scripts/inspected.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -12,11 +13,11 @@ const NEW_COUNT = "1";
 /** Wants the opening, which all waiters get. */
 class Opening extends Request<true> {
   protected override get attempt(): AnyScriptCall {
-    return this.wanted.call(counterState, { number: this.wanted.key }, {});
+    return this.wanted.look();
   }
 
-  protected override read(count: unknown): Attempt<true> {
-    return Number(count) > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true };
+  protected override read(reply: unknown): Attempt<true> {
+    return readNumber(reply).permits > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true };
   }
 
   protected override undo(): undefined {
@@ -85,6 +86,6 @@ export class CountDownLatch {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async getCount(): Promise<number> {
-    return this.#number.read();
+    return (await this.#number.inspect()).permits;
   }
 }

@@ -13,12 +13,13 @@ import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockTimeoutError } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
-import { callTombstone, latchChannel, semaphoreChannel } from "../base/names.js";
+import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
 import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { AnyScriptCall, Reader } from "../redis/call.js";
-import { counterState, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
+import { counterInspect, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
+import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
 import type { Wanted } from "../waiting/wanted.js";
 import type { ServerClock } from "./server-clock.js";
@@ -178,9 +179,16 @@ export class SharedNumber implements Wanted {
     return env.runner.call(make(), read).catch(tellCaller);
   }
 
-  /** The number as it is; 0 if there is none. */
-  read(): Promise<number> {
-    return this.ask(() => this.call(counterState, { number: this.key }, {}), Number);
+  /** The number as it is, and how many permits with a lease are out. */
+  inspect(): Promise<InspectedNumber> {
+    return this.ask(() => this.look(), readNumber);
+  }
+
+  /** Asks what {@link readNumber} reads. Where nothing has a lease, the key of leases is one that never exists. */
+  look(): AnyScriptCall {
+    const { kind, key, channel } = this;
+    const leases = kind === "permits" ? permitLeases(key) : channel;
+    return this.call(counterInspect, { number: key, leases }, {});
   }
 
   /** Sets the number, unless there is one, and tells waiters `message`. Resolves with whether this call set it. */

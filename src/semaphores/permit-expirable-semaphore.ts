@@ -9,11 +9,10 @@ import {
 } from "../base/arguments.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
-import { callTombstone, permitLeases } from "../base/names.js";
-import { counterInspect, permitsSet, permitsUpdate } from "../scripts/generated.js";
-import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
+import { callTombstone } from "../base/names.js";
+import { permitsSet, permitsUpdate } from "../scripts/generated.js";
 import { KeptPermit } from "./kept-permit.js";
-import type { KeptPermits } from "./kept-permits.js";
+import type { LivePermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { checkId, endPermit, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -34,14 +33,6 @@ function isOne(reply: unknown): boolean {
   return Number(reply) === 1;
 }
 
-interface Taken {
-  readonly id: string;
-  /** Of a permit without a lease. */
-  readonly kept: KeptPermit | undefined;
-}
-
-const UNSET: InspectedNumber = { permits: 0, out: 0, hasLeases: false };
-
 /**
  * Permits that any number of processes share, each with a lease by the server's clock. Any process may give back an id.
  * A permit that is handed to another process should have a lease: otherwise the watchdog of the process that took it
@@ -55,14 +46,14 @@ export class PermitExpirableSemaphore {
   /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
-  readonly #kept: KeptPermits;
+  readonly #permits: LivePermits;
 
   /** Made by `LockClient.getPermitExpirableSemaphore`. @internal */
-  constructor(number: SharedNumber, kept: KeptPermits) {
+  constructor(number: SharedNumber, permits: LivePermits) {
     checkNumber(number, "getPermitExpirableSemaphore");
     this.name = number.lockName;
     this.#number = number;
-    this.#kept = kept;
+    this.#permits = permits;
   }
 
   /**
@@ -81,7 +72,7 @@ export class PermitExpirableSemaphore {
    */
   async acquire(options?: PermitOptions): Promise<string> {
     const { lease, signal } = checkOptions(options, ["lease", "signal"], "acquire");
-    return ((await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as Taken).id;
+    return ((await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as Permit | KeptPermit).id;
   }
 
   /**
@@ -107,7 +98,7 @@ export class PermitExpirableSemaphore {
     const begun = clock.mono();
     const taken = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
     if (!taken) throw number.tooFew("no free permit", clock.mono() - begun);
-    const { id, kept } = taken;
+    const { id } = taken;
     let result: T;
     let wasOut = true;
     try {
@@ -118,8 +109,9 @@ export class PermitExpirableSemaphore {
         return true;
       });
     }
-    const { reason = "expired", since = clock.wall() } = kept?.lost ?? {};
-    if (kept?.lost || !wasOut) throw new LockLostError(this.name, reason, since, { value: result });
+    const lost = taken instanceof KeptPermit ? taken.lost : undefined;
+    const { reason = "expired", since = clock.wall() } = lost ?? {};
+    if (lost || !wasOut) throw new LockLostError(this.name, reason, since, { value: result });
     return result;
   }
 
@@ -147,10 +139,11 @@ export class PermitExpirableSemaphore {
       number.assertNotEnded();
       return false;
     }
-    const returning = this.#kept.returning(number, known);
+    const permit = { number, id: known };
+    const returning = this.#permits.returning(permit);
     if (returning) return number.env.runner.withTimeout(this.name, returning);
-    const kept = this.#kept.get(number, known);
-    if (kept) this.#kept.drop(kept);
+    const kept = this.#permits.kept(permit);
+    kept?.end();
     return this.#giveBack(known, kept);
   }
 
@@ -168,11 +161,11 @@ export class PermitExpirableSemaphore {
     if (known === undefined) return false;
     const { keys, args } = this.#setting(known);
     const update = () => number.call(permitsUpdate, keys, { id: known, lease: ms, ...args() });
-    const kept = this.#kept.get(number, known);
+    const kept = this.#permits.kept({ number, id: known });
     const set = await number.ask(update, isOne);
     if (!kept) return set;
     if (!set) kept.gone();
-    else if (!kept.lost) this.#kept.drop(kept);
+    else if (!kept.lost) kept.end();
     // One that was lost while there was no answer is on its way back.
     return set && !kept.lost;
   }
@@ -182,7 +175,7 @@ export class PermitExpirableSemaphore {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async availablePermits(): Promise<number> {
-    return (await this.#ask()).permits;
+    return (await this.#number.inspect()).permits;
   }
 
   /**
@@ -190,7 +183,7 @@ export class PermitExpirableSemaphore {
    * @throws as {@link availablePermits}
    */
   async acquiredPermits(): Promise<number> {
-    return (await this.#ask()).out;
+    return (await this.#number.inspect()).out;
   }
 
   /**
@@ -198,7 +191,7 @@ export class PermitExpirableSemaphore {
    * @throws as {@link availablePermits}
    */
   async getPermits(): Promise<number> {
-    const { permits, out } = await this.#ask();
+    const { permits, out } = await this.#number.inspect();
     return permits + out;
   }
 
@@ -233,19 +226,19 @@ export class PermitExpirableSemaphore {
     return { keys, args: () => ({ call, markerTtl: MARKER_TTL, publish: number.publish }) };
   }
 
-  async #take(wait: number, given: unknown, abort: unknown): Promise<Taken | undefined> {
+  async #take(wait: number, given: unknown, abort: unknown): Promise<Permit | KeptPermit | undefined> {
     const ms = checkLease(given);
     const signal = checkSignal(abort);
     const number = this.#number;
     let kept: KeptPermit | undefined;
     const accept = (granted: Permit, waited: number) => {
-      if (ms === undefined) kept = this.#keep(granted);
+      if (ms === undefined) kept = new KeptPermit(this.#permits, number, granted);
       const event = { waited, nested: false, permitId: granted.id };
       number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
     };
     const lease = ms ?? number.env.settings.watchdogTimeout;
     const permit = await new TakePermit(number, lease, { wait, signal, accept }).start();
-    return permit && { id: permit.id, kept };
+    return kept ?? permit;
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
@@ -263,26 +256,8 @@ export class PermitExpirableSemaphore {
     };
     return number.goOn(() => {
       const work = number.callUntilAnswered(() => endPermit(number, id, call)).then(answered);
-      this.#kept.returns(number, id, work);
+      this.#permits.returns({ number, id }, work);
       return work;
     });
-  }
-
-  #keep({ id, sent }: Permit): KeptPermit {
-    const number = this.#number;
-    const call = number.env.wireId();
-    const giveBack = () => number.callUntilAnswered(() => endPermit(number, id, call));
-    const kept = new KeptPermit(this.#kept, number, id, sent, giveBack);
-    this.#kept.keep(kept);
-    return kept;
-  }
-
-  #ask(): Promise<InspectedNumber> {
-    const number = this.#number;
-    const keys = { number: number.key, leases: permitLeases(number.key) };
-    return number.ask(
-      () => number.call(counterInspect, keys, {}),
-      (reply) => readNumber(reply) ?? UNSET,
-    );
   }
 }

@@ -1,13 +1,11 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError } from "../base/errors.js";
-import type { LiveSet } from "../base/live-set.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
-import type { Live } from "./kept-permit.js";
+import { type LivePermits, RunningPermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request, type RequestOptions } from "./request.js";
-import { RunningPermits } from "./running-permits.js";
 
 /** Options of calls that wait. */
 export interface SignalOptions {
@@ -75,14 +73,14 @@ export class Semaphore {
   /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
-  readonly #live: LiveSet<Live>;
+  readonly #permits: LivePermits;
 
   /** Made by `LockClient.getSemaphore`. @internal */
-  constructor(number: SharedNumber, live: LiveSet<Live>) {
+  constructor(number: SharedNumber, permits: LivePermits) {
     checkNumber(number, "getSemaphore");
     this.name = number.lockName;
     this.#number = number;
-    this.#live = live;
+    this.#permits = permits;
   }
 
   /**
@@ -131,7 +129,7 @@ export class Semaphore {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async availablePermits(): Promise<number> {
-    return this.#number.read();
+    return (await this.#number.inspect()).permits;
   }
 
   /** Takes all free permits; resolves with how many those were. @throws as {@link acquire} */
@@ -152,7 +150,7 @@ export class Semaphore {
     const begun = clock.mono();
     let running: RunningPermits | undefined;
     await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
-      running = new RunningPermits(this.#number, count, this.#live);
+      running = new RunningPermits(this.#number, count, this.#permits);
     });
     if (!running) throw this.#number.tooFew("too few free permits", clock.mono() - begun);
     let result: T;

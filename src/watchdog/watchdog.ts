@@ -1,80 +1,115 @@
 /**
- * Renews leases, and notices when a lease has ended. One timer serves all that the watchdog watches.
+ * Renews leases, and notices when a lease has ended. One timer serves all grants and permits of a client; renewals that are
+ * due together go together, 100 in one command.
  *
- * The watchdog decides when something is due, and how renewals are sent (100 in one command). The {@link RenewalRules}
- * decide what is due and what it means. They check local deadlines first: a late timer must not renew a lost hold.
+ * Local deadlines are checked first: a late timer must not renew a lost hold. After a stall of this process replies are
+ * read before timers, so an answer checks them too: what is past its deadline is lost, whatever the server says.
  */
-import { type Clock, type Instant, instant } from "../base/clock.js";
+import { type Instant, instant, onMono } from "../base/clock.js";
+import { renewalInterval, retryInterval } from "../base/lease.js";
+import { trace } from "../base/trace.js";
+import type { AnyScriptCall } from "../redis/call.js";
+import type { CommandRunner } from "../redis/command-runner.js";
 import { isOfOneKey } from "../redis/failures.js";
 import { type TimerEntry, TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
+const NEVER = Number.POSITIVE_INFINITY;
+/** The share of the lease within which renewals go together: holds that were taken soon after each other share them. */
+const SLACK = 1 / 12;
 
-/** What the watchdog must know about a thing that it watches. All times are monotonic milliseconds. */
-export interface RenewalRules<T> {
-  /** Deals with a deadline that has passed; returns the renewal that is due by `now`, if one is. */
-  due(watched: T, now: number): Renewal<T> | undefined;
-  /** When {@link due} wants to be called next; Infinity for never. */
-  nextDue(watched: T): number;
-  /** The server's word on a renewal that was sent at `sent`: 1 renewed, 0 gone, -1 taken by another. */
-  renewed(renewal: Renewal<T>, word: number, sent: Instant): void;
-  /** A renewal got no usable answer. */
-  notRenewed(renewal: Renewal<T>, cause: unknown): void;
-  /** The server has renewed after all, by a renewal that was sent at `sent` and got no answer in time. */
-  renewedLate(renewal: Renewal<T>, sent: Instant): void;
+/** A grant or a permit, which ends at a deadline unless it is renewed before. All times are monotonic milliseconds. */
+export interface Leased extends TimerEntry {
+  readonly state: "held" | "ending" | "over";
+  /** Whether it is held now; loses it if its deadline has passed. */
+  readonly isHeld: boolean;
+  /** The watchdog keeps it. */
+  readonly isRenewed: boolean;
+  /** The local deadline. */
+  readonly endsAt: number;
+  /** When it is to be renewed; Infinity while no renewal is due, because one is on its way or none is wanted. */
+  renewAt: number;
+  /** Renewals on their way. */
+  renewing: number;
+  /** The last renewal got no answer. */
+  isSuspended: boolean;
+  /** The renewal that is due; undefined if it is not wanted any more. */
+  renewal(): Renewal | undefined;
+  /** Whether the server's word on its renewal says that the server has it. */
+  has(word: number): boolean;
+  /** The server does not have it any more. */
+  gone(word: number): void;
+  /** The server has granted `lease` milliseconds from when a command was sent. */
+  raise(sent: Instant, lease: number, term?: number): void;
+  /** What its events say of it. */
+  tell(event: "renewed"): void;
+  tell(event: "suspended", more: { readonly cause: unknown }): void;
 }
 
-/** The server's word on each renewal of a batch. */
-export type Words = readonly number[];
-
-/** Sends renewals of one kind of lock; rejects without an answer in time, and gives `late` one that comes after that. */
-export interface Renewer {
-  renew(renewals: readonly Renewal<unknown>[], late: (words: Words) => void): Promise<Words>;
-}
-
-export interface Renewal<T> {
-  readonly watched: T;
-  readonly renewer: Renewer;
-  /** The lock's key. */
+export interface Renewal {
+  readonly leased: Leased;
+  /** Renewals of one kind go together. */
+  readonly script: RenewalScript;
+  /** The key of the lock, or of the leases of permits. */
   readonly key: string;
-  /** The owner's field in the lock's hash. */
+  /** What is renewed there: an owner, or a permit. */
   readonly field: string;
+  /** Further keys that it consists of. */
+  readonly extraKeys: readonly string[];
   /** Which term of the deadline the renewal belongs to. */
   readonly term?: number;
-  /** Further keys that the owner's holds consist of. */
-  readonly extraKeys: readonly string[];
 }
 
+/** The script that renews many for `lease` milliseconds. It answers with a word on each: 1 renewed, 0 gone, -1 taken. */
+export type RenewalScript = (
+  renewals: readonly Renewal[],
+  lease: number,
+) => Pick<AnyScriptCall, "script" | "keys" | "args">;
+
 export interface WatchdogOptions {
-  readonly clock: Clock;
-  /** Entries due within this many milliseconds are dealt with together. */
-  readonly slack: number;
+  readonly runner: CommandRunner;
+  /** Milliseconds that each renewal asks for. */
+  readonly lease: number;
   /** Keys of different groups must not share a command. On a cluster, the group is the slot. */
   readonly groupOf: (key: string) => number;
   readonly outside: (fn: () => void) => void;
 }
 
-export class Watchdog<T extends TimerEntry> {
+export class Watchdog {
   readonly #options: WatchdogOptions;
-  readonly #rules: RenewalRules<T>;
-  readonly #heap = new TimerHeap<T>();
-  #armedFor = Number.POSITIVE_INFINITY;
+  readonly #heap = new TimerHeap<Leased>();
+  #armedFor = NEVER;
   #cancel: (() => void) | undefined;
 
-  constructor(options: WatchdogOptions, rules: RenewalRules<T>) {
+  constructor(options: WatchdogOptions) {
     this.#options = options;
-    this.#rules = rules;
   }
 
-  /** Schedules `watched` anew, or removes it if nothing is due any more. */
-  watch(watched: T): void {
-    const dueAt = this.#rules.nextDue(watched);
-    if (dueAt === Number.POSITIVE_INFINITY) {
-      this.#heap.remove(watched);
+  /** Schedules `leased` anew, or removes it if nothing is due any more. */
+  watch(leased: Leased): void {
+    const { state, isRenewed, endsAt, renewAt } = leased;
+    const renewOrEnd = isRenewed ? Math.min(endsAt, renewAt) : endsAt;
+    const dueAt = state === "held" ? renewOrEnd : NEVER;
+    if (dueAt === NEVER) {
+      this.#heap.remove(leased);
       return;
     }
-    this.#heap.put(watched, dueAt);
+    this.#heap.put(leased, dueAt);
     if (dueAt < this.#armedFor) this.#arm();
+  }
+
+  /** A command that granted or renewed was sent at `sent`: the next renewal is due a third of the lease later. */
+  renewAfter(leased: Leased, sent: Instant, now: Instant): void {
+    leased.renewAt = onMono(sent, now) + renewalInterval(this.#options.lease);
+  }
+
+  /** The connection is back: by a renewal each learns whether the server still has it. */
+  renewNow(all: readonly Leased[]): void {
+    for (const leased of all) {
+      if (!leased.isRenewed || leased.renewAt === NEVER) continue;
+      leased.renewAt = this.#options.runner.clock.mono();
+      this.watch(leased);
+    }
   }
 
   /** Nothing that it watches is held any more. */
@@ -88,36 +123,42 @@ export class Watchdog<T extends TimerEntry> {
     if (!first || first.dueAt >= this.#armedFor) return;
     this.#cancel?.();
     this.#armedFor = first.dueAt;
-    const { clock, outside } = this.#options;
+    const { runner, outside } = this.#options;
+    const { clock } = runner;
     outside(() => {
       this.#cancel = clock.after(Math.max(0, Math.ceil(first.dueAt - clock.mono())), () => this.#tick());
     });
   }
 
   #tick(): void {
-    this.#armedFor = Number.POSITIVE_INFINITY;
-    const now = this.#options.clock.mono();
-    const horizon = now + this.#options.slack;
-    const near: T[] = [];
+    this.#armedFor = NEVER;
+    const { runner, lease } = this.#options;
+    const horizon = runner.clock.mono() + lease * SLACK;
+    const near: Leased[] = [];
     for (let first = this.#heap.first; first && first.dueAt <= horizon; first = this.#heap.first) {
       this.#heap.remove(first);
       near.push(first);
     }
-    const renewals: Renewal<T>[] = [];
-    for (const watched of near) {
-      const renewal = this.#rules.due(watched, horizon);
-      if (renewal) renewals.push(renewal);
-      this.watch(watched);
+    const renewals: Renewal[] = [];
+    for (const leased of near) {
+      const isDue = leased.isHeld && leased.isRenewed && leased.renewAt <= horizon;
+      const renewal = isDue ? leased.renewal() : undefined;
+      if (renewal) {
+        leased.renewAt = NEVER;
+        leased.renewing++;
+        renewals.push(renewal);
+      }
+      this.watch(leased);
     }
     for (const batch of this.#batches(renewals)) this.#send(batch);
     this.#arm();
   }
 
-  *#batches(renewals: readonly Renewal<T>[]): Iterable<Renewal<T>[]> {
-    const open = new Map<Renewer, Map<number, Renewal<T>[]>>();
+  *#batches(renewals: readonly Renewal[]): Iterable<Renewal[]> {
+    const open = new Map<RenewalScript, Map<number, Renewal[]>>();
     for (const renewal of renewals) {
-      const groups = open.get(renewal.renewer) ?? new Map<number, Renewal<T>[]>();
-      open.set(renewal.renewer, groups);
+      const groups = open.get(renewal.script) ?? new Map<number, Renewal[]>();
+      open.set(renewal.script, groups);
       const group = this.#options.groupOf(renewal.key);
       const batch = groups.get(group) ?? [];
       groups.set(group, batch);
@@ -129,23 +170,66 @@ export class Watchdog<T extends TimerEntry> {
     for (const groups of open.values()) yield* groups.values();
   }
 
-  #send(batch: readonly Renewal<T>[]): void {
-    const sent = instant(this.#options.clock);
+  #send(batch: readonly Renewal[]): void {
     const [first] = batch;
-    const late = (words: Words) => {
-      for (const [i, renewal] of batch.entries())
-        if ((words[i] ?? 0) > 0) this.#rules.renewedLate(renewal, sent);
+    if (!first) return;
+    const { runner, lease } = this.#options;
+    const sent = instant(runner.clock);
+    const call = {
+      ...first.script(batch, lease),
+      // An error of this command concerns all locks of the batch, so the call names none.
+      lockName: "",
+      // A renewal without an answer is given up early enough for another try within the lease.
+      within: Math.min(runner.commandTimeout, lease / 3),
+      vital: true,
+      late: (reply: unknown) => {
+        // A proxy may answer anything, and this answer has no call that could reject.
+        if (Array.isArray(reply)) this.#renewedLate(batch, reply.map(Number), sent);
+      },
     };
-    const renewer = first?.renewer;
-    renewer?.renew(batch, late).then(
-      (words) => {
-        for (const [i, renewal] of batch.entries()) this.#rules.renewed(renewal, words[i] ?? 0, sent);
+    const words = (reply: unknown) => (reply as unknown[]).map(Number);
+    runner.call(call, words).then(
+      (all) => {
+        for (const [i, renewal] of batch.entries()) this.#renewed(renewal, all[i] ?? 0, sent);
       },
       (error: unknown) => {
         // A failure that may be one renewal's alone: the others are sent without it.
         if (batch.length > 1 && isOfOneKey(error)) for (const renewal of batch) this.#send([renewal]);
-        else for (const renewal of batch) this.#rules.notRenewed(renewal, error);
+        else for (const renewal of batch) this.#notRenewed(renewal, error);
       },
     );
+  }
+
+  #renewed({ leased, term }: Renewal, word: number, sent: Instant): void {
+    const { isHeld } = leased;
+    leased.renewing--;
+    if (!isHeld) return;
+    if (!leased.has(word)) return leased.gone(word);
+    leased.isSuspended = false;
+    this.renewAfter(leased, sent, instant(this.#options.runner.clock));
+    leased.raise(sent, this.#options.lease, term);
+    this.watch(leased);
+    leased.tell("renewed");
+  }
+
+  /** Without an answer it is still good, and is renewed again soon. */
+  #notRenewed({ leased }: Renewal, cause: unknown): void {
+    trace?.("a renewal got no answer");
+    const { isHeld } = leased;
+    leased.renewing--;
+    if (!isHeld) return;
+    const { runner, lease } = this.#options;
+    leased.renewAt = runner.clock.mono() + retryInterval(lease);
+    this.watch(leased);
+    if (leased.isSuspended) return;
+    leased.isSuspended = true;
+    leased.tell("suspended", { cause });
+  }
+
+  /** The server has renewed after all: by a renewal that got no answer in time. */
+  #renewedLate(batch: readonly Renewal[], words: readonly number[], sent: Instant): void {
+    for (const [i, { leased, term }] of batch.entries()) {
+      if ((words[i] ?? 0) > 0 && leased.isHeld) leased.raise(sent, this.#options.lease, term);
+    }
   }
 }

@@ -72,6 +72,8 @@ scriptTable(bench, lockInspect, {
   },
 });
 
+const WHOLE = { 0: "0", 5: "5", "-7": "-7", "of 18 digits": "123456789012345678" };
+
 const counted = (n: number | string, out: Scores["members"] = {}): States => ({
   [NUMBER]: number(n),
   ...(Object.keys(out).length > 0 && { [LEASES]: scored(out) }),
@@ -82,11 +84,11 @@ scriptTable(bench, counterInspect, {
   args: {},
   endless: ENDLESS,
   rows: {
-    "a number by which nothing was taken under an id": {
-      given: counted("0"),
-      reply: ["0", 0, 0],
+    ...each("the number %s, by which nothing was taken under an id, is read exactly", WHOLE, (value) => ({
+      given: counted(value),
+      reply: [value, 0, 0],
       thrifty: true,
-    },
+    })),
     "permits that are out, and those whose leases have ended, which stay as they are": {
       given: counted(1, {
         gone: -60_000,

@@ -1,5 +1,5 @@
-/** The number of a semaphore or latch, set and read; and the count of a latch. */
-import { counterState, counterTrySet, latchCountDown } from "../../src/scripts/generated.js";
+/** The number of a semaphore or latch, set; and the count of a latch. */
+import { counterTrySet, latchCountDown } from "../../src/scripts/generated.js";
 import { type State, text, useBench } from "./bench.js";
 import {
   answered,
@@ -22,24 +22,6 @@ const counting = (count: number | string, marker?: State) => ({
   ...(marker && { [MARKER]: marker }),
 });
 const done = (outcome: number) => ({ [MARKER]: marked(outcome) });
-
-scriptTable(bench, counterState, {
-  keys: { number: NUMBER },
-  args: {},
-  endless: ENDLESS,
-  rows: {
-    ...each("%s is read without a write", { 5: 5, 0: 0, "-7": -7, "very many": 2 ** 53 - 2 }, (value) => ({
-      given: { [NUMBER]: number(value, 30_000) },
-      mayNot: "decrby",
-      reply: value,
-    })),
-    "a number is read without memory": { given: counting(5), reply: 5, thrifty: true },
-    "a number of 18 digits is counted exactly": {
-      given: counting("123456789012345678"),
-      reply: Number("123456789012345678"),
-    },
-  },
-});
 
 scriptTable(bench, counterTrySet, {
   keys: { number: NUMBER, channel: PERMIT_CHANNEL, marker: MARKER },

@@ -15,7 +15,7 @@ const counting = all.filter(({ name }) => /^(counter|latch|permits|semaphore)\//
 const byName = (some: readonly AnyScript[]) => some.map((script) => [script.name, script] as const);
 
 /** Scripts that an owner without a hold may call. */
-const REFUSING = /\/(take|force|state|inspect)$/;
+const REFUSING = /\/(take|force|inspect)$/;
 const THIRD = ME.replace(/\d+$/, "-3");
 const field = fc.oneof(
   fc.constantFrom("mode", "name", "", ":write", "1", OTHER, THIRD, `${OTHER}:write`),

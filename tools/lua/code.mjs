@@ -12,14 +12,16 @@ import { walk } from "./tree.mjs";
 /** @param {string} source @param {Header} header @param {Snippet[]} snippets @param {Fail} fail @returns {string} the code to send */
 export function checkScript(source, header, snippets, fail) {
   const chunk = parse(source, fail);
-  const body = chunk.body.slice(checkBindings(source, chunk, header, fail));
+  const { body } = chunk;
   const fixedArgs = header.args.filter(({ variadic }) => !variadic);
   const isVariadic = fixedArgs.length < header.args.length;
   const shared = byName(snippets.flatMap(({ functions }) => functions));
-  checkFunctions(chunk.body, shared, fail);
-  const used = checkVariables(body, [...shared.keys(), ...(isVariadic ? ["ARGV"] : [])], fail);
+  checkFunctions(body, shared, fail);
+  const inputs = [...header.keys, ...fixedArgs];
+  const names = [...shared.keys(), ...inputs.map(({ name }) => name), ...(isVariadic ? ["ARGV"] : [])];
+  const used = checkVariables(body, names, fail);
 
-  for (const { name, line } of [...header.keys, ...fixedArgs]) {
+  for (const { name, line } of inputs) {
     if (!used.has(name)) fail(line, `'${name}' is declared but never used`);
   }
   if (isVariadic && !used.has("ARGV")) fail(header.args.at(-1).line, "ARGV is variadic but never read");
@@ -28,8 +30,9 @@ export function checkScript(source, header, snippets, fail) {
     if (!functions.some(({ name }) => used.has(name))) fail(line, `nothing of '${include}' is used`);
   }
   if (!returns(body)) fail(chunk.loc.end.line, "the script has no return");
-  const { edits, inlined } = inlineCalls(chunk.body, source, shared);
-  return strip(edited(source, [...edits, ...placeDefinitions(chunk.body, shared, inlined)]));
+  const { edits, inlined } = inlineCalls(body, source, shared);
+  const code = strip(edited(source, [...edits, ...placeDefinitions(body, shared, inlined)]));
+  return `${bindings(header)}${code}`;
 }
 
 /** @param {string} include @param {string} source @param {Snippet[]} needs @param {Fail} fail @returns {Snippet} */
@@ -97,31 +100,17 @@ function parse(source, fail) {
   return chunk;
 }
 
-/** The script starts with locals that bind the header's names in order. Returns how many statements that takes. */
-function checkBindings(source, chunk, header, fail) {
-  const wanted = bindings(header);
-  let statements = 0;
-  for (let bound = 0; bound < wanted.length; statements++) {
-    const statement = chunk.body[statements];
-    const line = statement?.loc.start.line ?? chunk.loc.end.line;
-    if (statement?.type !== "LocalStatement") fail(line, `the header wants 'local ${wanted[bound]}' here`);
-    const { variables, init: values } = statement;
-    if (values.length > variables.length) fail(line, "more values than names");
-    for (const [index, { name }] of variables.entries()) {
-      const found = `${name} = ${values[index] ? source.slice(...values[index].range) : "nil"}`;
-      const expected = wanted[bound++] ?? "the end of this statement";
-      if (found !== expected) fail(line, `the header wants '${expected}' here, not '${found}'`);
-    }
-  }
-  return statements;
+/** The names of the header as locals. A variadic key is bound to all of KEYS; variadic arguments are bound to nothing. */
+function bindings({ keys, args }) {
+  const values = [
+    keys.map(({ name, variadic }, index) => [name, variadic ? "KEYS" : `KEYS[${index + 1}]`]),
+    args.flatMap(({ name, variadic }, index) => (variadic ? [] : [[name, `ARGV[${index + 1}]`]])),
+  ].filter((bound) => bound.length > 0);
+  return values.map((bound) => `local ${columnOf(bound, 0)} = ${columnOf(bound, 1)}\n`).join("");
 }
 
-/** A variadic key is bound to all of KEYS; variadic arguments are bound to nothing. */
-function bindings({ keys, args }) {
-  return [
-    ...keys.map(({ name, variadic }, index) => `${name} = ${variadic ? "KEYS" : `KEYS[${index + 1}]`}`),
-    ...args.flatMap(({ name, variadic }, index) => (variadic ? [] : [`${name} = ARGV[${index + 1}]`])),
-  ];
+function columnOf(rows, at) {
+  return rows.map((row) => row[at]).join(", ");
 }
 
 /** Fails at an unknown global; returns the names that are used. */
@@ -131,7 +120,7 @@ function checkVariables(body, names, fail) {
   for (const { type, name, isLocal, loc } of walk(body)) {
     if (type !== "Identifier") continue;
     const isInput = name === "KEYS" || name === "ARGV";
-    const mistake = isInput ? `${name} is for the header's locals only` : `'${name}' is an unknown global`;
+    const mistake = isInput ? `${name}: say the names of the header` : `'${name}' is an unknown global`;
     if (!isLocal && !known.has(name)) fail(loc.start.line, mistake);
     used.add(name);
   }

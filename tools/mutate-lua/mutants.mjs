@@ -92,16 +92,9 @@ function visit(node, see) {
   if (Array.isArray(node)) {
     for (const child of node) visit(child, see);
   } else if (node !== null && typeof node === "object") {
-    if (isBinding(node)) return;
     if (typeof node.type === "string") see(node);
     for (const [name, child] of Object.entries(node)) if (name !== "range") visit(child, see);
   }
-}
-
-/** `local lock = KEYS[1]`: `npm run lua` compares those with the header, so that none of them can be wrong. */
-function isBinding({ type, init }) {
-  const isInput = (value) => ["KEYS", "ARGV"].includes(value.name ?? value.base?.name);
-  return type === "LocalStatement" && init.length > 0 && init.every(isInput);
 }
 
 function compiles(source) {

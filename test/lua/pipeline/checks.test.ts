@@ -15,9 +15,6 @@ const GOOD = `-- Takes a lock.
 --   1  granted
 -- INCLUDE shared/announce
 
-local lock, channel = KEYS[1], KEYS[2]
-local owner, lease = ARGV[1], ARGV[2]
-
 redis.call('HSET', lock, owner, 1)
 -- Never without a TTL.
 redis.call('PEXPIRE', lock, lease)
@@ -38,7 +35,6 @@ const VARIADIC = `-- Renews locks.
 --   owners...  text
 -- REPLY
 --   1
-local locks = KEYS
 for i = 1, #locks do redis.call('HSET', locks[i], ARGV[i], 1) end
 return 1
 `;
@@ -64,41 +60,32 @@ a variadic key first | --   lock   | --   lock...   | 5: 'channel' follows a var
 an unknown flag | -- INCLUDE | -- FLAGS allow-oops¶-- INCLUDE | 11: unknown flag 'allow-oops'
 an unknown snippet | shared/announce | shared/tell | 11: lua/shared/tell.lua does not exist
 a snippet twice | -- INCLUDE | -- INCLUDE shared/announce¶-- INCLUDE | 12: 'shared/announce' is included twice
-a syntax error | return 1 | return return | 20:
-a renamed argument | local owner, | local holder, | 14: the header wants 'owner = ARGV[1]' here, not 'holder = ARGV[1]'
-swapped names | local owner, lease | local lease, owner | 14: the header wants 'owner = ARGV[1]' here
-swapped values | = ARGV[1], ARGV[2] | = ARGV[2], ARGV[1] | 14: the header wants 'owner = ARGV[1]' here
-arguments before keys | local lock, channel = KEYS[1], KEYS[2]¶ |  | 13: the header wants 'lock = KEYS[1]' here
-a missing binding | local owner, lease = ARGV[1], ARGV[2]¶ |  | 15: the header wants 'local owner = ARGV[1]' here
-a missing value | = ARGV[1], ARGV[2] | = ARGV[1] | 14: the header wants 'lease = ARGV[2]' here, not 'lease = nil'
-a surplus value | = ARGV[1], ARGV[2] | = ARGV[1], ARGV[2], ARGV[3] | 14: more values than names
-a surplus name | lease = ARGV[1], ARGV[2] | lease, now = ARGV[1], ARGV[2], 0 | 14: the header wants 'the end of this statement'
-an undeclared argument | return 1 | return ARGV[3] | 20: ARGV is for the header's locals only
-an undeclared key | return 1 | return #KEYS | 20: KEYS is for the header's locals only
+a syntax error | return 1 | return return | 17:
+an undeclared argument | return 1 | return ARGV[3] | 17: ARGV: say the names of the header
+an undeclared key | return 1 | return #KEYS | 17: KEYS: say the names of the header
 a name that is not used | announce(channel) | announce('x') | 5: 'channel' is declared but never used
 a name that is used as a field only | lock, lease) | lock, math.lease) | 8: 'lease' is declared but never used
-a global read | lock, owner, 1 | lock, owner, count | 16: 'count' is an unknown global
-a global written | return 1 | count = 1¶return 1 | 20: 'count' is an unknown global
-a global function | return 1 | function help() end¶return 1 | 20: 'help' is an unknown global
+a global read | lock, owner, 1 | lock, owner, count | 13: 'count' is an unknown global
+a global written | return 1 | count = 1¶return 1 | 17: 'count' is an unknown global
+a global function | return 1 | function help() end¶return 1 | 17: 'help' is an unknown global
 a snippet that is not used | announce(channel) | redis.call('DEL', channel) | 11: nothing of 'shared/announce' is used
-a snippet that is not included | -- INCLUDE shared/announce¶ |  | 18: 'announce' is an unknown global
-a name that hides a shared function | return 1 | local announce = 1¶return announce | 20: 'announce' would hide the shared function of that name
-no return | return 1¶ |  | 19: the script has no return
-a return in a function only | return 1 | local function one() return 1 end | 20: the script has no return
-a trailing comment | announce(channel) | announce(channel) -- tell | 19: a trailing comment
-a block comment | -- Never without a TTL. | --[[ TTL ]] | 17: a block comment
-a multi-line string | return 1 | return [[1]] | 20: a multi-line string
-a string with a broken line | return 1 | return '1\\¶2' | 20: a multi-line string
+a snippet that is not included | -- INCLUDE shared/announce¶ |  | 15: 'announce' is an unknown global
+a name that hides a shared function | return 1 | local announce = 1¶return announce | 17: 'announce' would hide the shared function of that name
+no return | return 1¶ |  | 16: the script has no return
+a return in a function only | return 1 | local function one() return 1 end | 17: the script has no return
+a trailing comment | announce(channel) | announce(channel) -- tell | 16: a trailing comment
+a block comment | -- Never without a TTL. | --[[ TTL ]] | 14: a block comment
+a multi-line string | return 1 | return [[1]] | 17: a multi-line string
+a string with a broken line | return 1 | return '1\\¶2' | 17: a multi-line string
 `;
 const IN_VARIADIC_SCRIPTS = `
-a variadic key that is bound to one key | = KEYS | = KEYS[1] | 8: the header wants 'locks = KEYS' here
 variadic arguments that nobody reads | ARGV[i] | 'a' | 5: ARGV is variadic but never read
-a variadic key that is read past its local | ARGV[i] | KEYS[i] | 9: KEYS is for the header's locals only
+a variadic key that is read past its name | ARGV[i] | KEYS[i] | 8: KEYS: say the names of the header
 `;
 const IN_SNIPPETS = `
 a statement in a snippet | end¶ | end¶return 1¶ | 5: a snippet holds local functions only
 a global function in a snippet | local function | function | 2: a snippet holds local functions only
-a read of ARGV in a snippet | '0' | ARGV[1] | 3: ARGV is for the header's locals only
+a read of ARGV in a snippet | '0' | ARGV[1] | 3: ARGV: say the names of the header
 a global in a snippet | '0' | message | 3: 'message' is an unknown global
 a parameter that no snippet uses | (channel) | (channel, message) | 2: the parameter 'message' is never used
 a snippet that includes none that is there | -- Tells | -- INCLUDE shared/aloud¶-- Tells | 1: lua/shared/aloud.lua does not exist
