@@ -39,18 +39,13 @@ const testsIn = (...folders: string[]): string[] => folders.map((folder) => `tes
  * Many files in one process, one after the other: a process takes a second to load Vitest and the library, which is as
  * long as most of these files take for their tests.
  */
-const TOGETHER = testsIn(
-  "contract",
-  "kinds",
-  "faults",
-  "lua",
-  "support",
-  "entries/cli",
-  "entries/inspection",
-);
+const TOGETHER = testsIn("contract", "kinds", "faults", "lua", "support", "entries");
 
 /** What changes its process for good, or looks at it as a whole: a process for each file. */
-const ALONE = testsIn("faults/fakes", "faults/fuzz", "faults/leaks", "faults/not-guaranteed");
+const ALONE = [
+  ...testsIn("faults/fakes", "faults/fuzz", "faults/leaks", "faults/not-guaranteed", "simulation"),
+  ...["testing-fakes", "otel", "otel-prometheus"].map((name) => `test/entries/${name}.test.ts`),
+];
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
 const FLEET = testsIn("fleet");
@@ -106,8 +101,8 @@ const config: ViteUserConfig = {
         extends: true,
         test: {
           name: "promises-alone",
-          include: [...testsIn("entries", "simulation"), ...ALONE],
-          exclude: [...testsIn("entries/cli", "entries/inspection"), ...TOPOLOGIES],
+          include: ALONE,
+          exclude: TOPOLOGIES,
           sequence: { groupOrder: 0 },
         },
       },
@@ -148,7 +143,13 @@ const config: ViteUserConfig = {
       },
       {
         extends: true,
-        test: { name: "topologies", include: TOPOLOGIES, testTimeout: LONG, sequence: { groupOrder: 1 } },
+        test: {
+          name: "topologies",
+          include: TOPOLOGIES,
+          isolate: false,
+          testTimeout: LONG,
+          sequence: { groupOrder: 1 },
+        },
       },
       {
         extends: true,

@@ -1,5 +1,5 @@
 /**
- * Node's timers and clocks, taken once at import; the rest of the library uses no others (`eslint.config.js` sees to
+ * Node's timers and clocks, taken once at import; the rest of the library uses no others (`.oxlintrc.json` sees to
  * it).
  *
  * Test frameworks replace the global ones by fakes that stand still until a test moves them. But leases in Redis run by
@@ -35,3 +35,6 @@ export const monotonic: () => number = performance.now.bind(performance);
 
 /** Epoch milliseconds. */
 export const wallTime: () => number = Date.now;
+
+/** A moment for people, in epoch milliseconds. */
+export const dateOf = (ms: number): Date => new Date(ms);

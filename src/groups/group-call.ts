@@ -125,7 +125,7 @@ export abstract class GroupCall<M extends Members = Members>
     this.owner.over(this);
   }
 
-  protected override unsure(): void {
+  override unsure(): void {
     // Its seats know.
   }
 

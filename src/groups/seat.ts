@@ -33,8 +33,9 @@ export class Seat extends Call {
   constructor(of: GroupCall, member: Member, waits: boolean) {
     const { lease, frame, caller, callSite, begun } = of.asked;
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
-    const limits = { wait, signal: undefined, begun };
-    super(member.kind, { owner: of.owner, origin: "member", lease, frame, caller, callSite, ...limits });
+    const { owner } = of;
+    const [origin, signal] = ["member", undefined] as const;
+    super(member.kind, { owner, origin, lease, frame, caller, callSite, wait, signal, begun });
     this.member = member;
     this.#of = of;
     this.hasWaited = waits && of.hasWaited;

@@ -3,6 +3,7 @@ import { received } from "../base/arguments.js";
 import { isLockError } from "../base/errors.js";
 import { foremost, type NamedKey, THIS_PROCESS, type WhoHolds } from "../base/holder.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
+import { dateOf } from "../base/platform.js";
 import { clientIdOf, type Presences } from "../presence/lookout.js";
 import type { Presence } from "../presence/presence.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -183,7 +184,7 @@ export class Inspector {
       return {
         ...holder,
         client: presences.client(holder.ownerId) ?? null,
-        since: hold ? new Date(hold.since) : null,
+        since: hold ? dateOf(hold.since) : null,
         ...(hold?.callSite === undefined ? {} : { callSite: hold.callSite }),
       };
     });
@@ -191,8 +192,8 @@ export class Inspector {
     const waiting = waits.map((wait) => ({
       ...(wait.ownerId === undefined ? {} : { ownerId: wait.ownerId }),
       client: wait.client,
-      since: new Date(wait.since),
-      toldAt: wait.at === undefined ? null : new Date(wait.at),
+      since: dateOf(wait.since),
+      toldAt: wait.at === undefined ? null : dateOf(wait.at),
       ...(wait.mode === undefined ? {} : { mode: wait.mode }),
       holds: presences.heldBy(wait).map((held) => this.#nameOf(held)),
     }));

@@ -165,7 +165,7 @@ export class Call extends Claim implements OwnCall {
     env.events.tellEnd({ ...kind.about, ownerId: toldId }, this, env.clock.mono() - this.begun, error);
   }
 
-  protected override unsure(): void {
+  override unsure(): void {
     // A try to nest claims nothing.
     if (!this.#into) super.unsure();
   }

@@ -29,7 +29,6 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
   #first: string | undefined;
   /** The server may have, or may yet get, something of the id. */
   #isUnsure = false;
-  #epoch = 0;
   /** The id whose END has no answer yet. */
   #ending: string | undefined;
   /** Waiters whose tickets the try refreshes. */
@@ -71,14 +70,13 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
   }
 
   /** The server may have, or may yet get, something of its id. */
-  protected override unsure(): void {
+  override unsure(): void {
     this.#isUnsure = true;
   }
 
   protected override tries(): void {
     super.tries();
     this.toldAt = this.sentAt.mono;
-    this.#epoch = this.env.runner.connectionEpoch;
   }
 
   /** Sends a try under its own id. */
@@ -94,8 +92,6 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
 
   /** What the server says to its try. */
   protected readTaken(reply: unknown): Taken {
-    // The connection was lost meanwhile, so the server may run the command a second time.
-    this.#isUnsure ||= this.env.runner.connectionEpoch !== this.#epoch;
     const taken = this.wanted.readTaken(reply, this);
     const { serverQueued, advertised } = this.wanted.traits;
     if (taken.is === "refused" && this.wait > 0 && (serverQueued || advertised)) this.#isUnsure = true;

@@ -47,7 +47,7 @@ export class CommandRunner implements CommandHost {
   readonly backlog: Backlog;
   /** One timer for all calls that have `commandTimeout`. */
   readonly limit: SharedTimeout<AnyCommand>;
-  /** How often the connection was lost: a command that was open at a loss may have run twice. */
+  /** How often the connection was lost. */
   connectionEpoch = 0;
   /** The command by which scripts announce a release; known once {@link prepare} has resolved. */
   publishCommand: "PUBLISH" | "SPUBLISH" = "PUBLISH";
@@ -74,7 +74,7 @@ export class CommandRunner implements CommandHost {
     this.prepared = !this.isCluster || options.shardedPubSub !== "auto";
     if (this.isCluster && options.shardedPubSub === true) this.publishCommand = "SPUBLISH";
     // A cluster stays connected when it loses a node, and tells of the node instead.
-    for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => this.connectionEpoch++);
+    for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => this.lost());
   }
 
   /**
@@ -95,6 +95,12 @@ export class CommandRunner implements CommandHost {
     }
     this.prepared = true;
     return Math.max(1, within - elapsedSince(this.clock, begun));
+  }
+
+  /** The connection is lost: what is open may have run, and may be sent once more. */
+  lost(): void {
+    this.connectionEpoch++;
+    for (const command of this.commands()) command.unsure();
   }
 
   get connected(): boolean {

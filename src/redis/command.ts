@@ -61,6 +61,8 @@ export interface AnyCommand extends Timed {
   isLeftover: boolean;
   /** Sends it once more. */
   send(): void;
+  /** The connection was lost: the server may run the command a second time. */
+  unsure(): void;
   /** The client is closed. */
   close(): void;
 }
@@ -113,6 +115,10 @@ export abstract class Command implements AnyCommand {
   /** An answer came after the command had ended; `tag`: what {@link tag} was when it was sent. */
   protected late(_reply: unknown, _tag: string | undefined): void {
     // Most commands have told their caller that nothing is known.
+  }
+
+  unsure(): void {
+    // Most commands may run any number of times.
   }
 
   /** Whether the command goes on after its time is up, until it is answered; called after each time-out. */
@@ -219,7 +225,7 @@ export abstract class Command implements AnyCommand {
   #owedBy(health: ServerHealth): void {
     if (!this.blocks) {
       this.#health?.callEnded();
-      health.callBegun();
+      health.callBegun(this.#health ? this.#host.clock.mono() : this.sentAt.mono);
     }
     this.#health = health;
   }

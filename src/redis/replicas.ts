@@ -46,7 +46,7 @@ export class Replicas {
     const { connection, legacyServer, runner } = options;
     this.#options = options;
     this.#sender = new Sender(connection, legacyServer);
-    for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => runner.connectionEpoch++);
+    for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => runner.lost());
   }
 
   /** How many scripts were sent on this connection. */

@@ -63,9 +63,9 @@ export class ServerHealth {
     return () => this.#onAnswer.delete(callback);
   }
 
-  /** A call to the server has begun. */
-  callBegun(): void {
-    if (this.#unanswered++ === 0 && !this.#gaveUp) this.#silentSince = this.#clock.mono();
+  /** A call to the server has begun; `now` in monotonic milliseconds. */
+  callBegun(now: number): void {
+    if (this.#unanswered++ === 0 && !this.#gaveUp) this.#silentSince = now;
   }
 
   /** The server has given an answer that can be used; `now` in monotonic milliseconds. */

@@ -22,7 +22,6 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
   readonly #accept: RequestOptions<G>["accept"];
   #isUnsure = false;
   #isUnset = false;
-  #epoch = 0;
 
   constructor(number: SharedNumber, { wait, signal, accept }: RequestOptions<G>) {
     super(number, { wait, signal, begun: number.env.clock.mono() });
@@ -58,7 +57,6 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
   override tryNow(): void {
     if (!this.mayTry()) return;
     this.tries();
-    this.#epoch = this.env.runner.connectionEpoch;
     this.sendTry();
   }
 
@@ -73,8 +71,6 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
   protected override answered(reply: unknown): void {
     const attempt = this.read(reply);
     const { site } = this;
-    // A command that was under way when the connection was lost may arrive once more.
-    this.#isUnsure ||= this.env.runner.connectionEpoch !== this.#epoch;
     this.rest();
     if (!attempt.granted) {
       this.#isUnset = attempt.isUnset === true;
@@ -111,7 +107,7 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     this.env.events.tellEnd(this.wanted.about, this, this.#waited, error);
   }
 
-  protected override unsure(): void {
+  override unsure(): void {
     this.#isUnsure = true;
   }
 

@@ -106,7 +106,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   /** The server may have granted its tries something, or may yet do so. */
-  protected abstract unsure(): void;
+  abstract override unsure(): void;
 
   /** How much of a number it wants. */
   get permits(): number {

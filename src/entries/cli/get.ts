@@ -1,5 +1,5 @@
 /** `holdfast get`, `watch` and `unlock`: one lock. */
-import { monotonic, wallTime } from "../../base/platform.js";
+import { dateOf, monotonic, wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
 import { force, hasOthers } from "../inspector/force.js";
 import { type Command, EXIT, type Task, UsageError } from "./command.js";
@@ -40,7 +40,7 @@ export const watch: Command = {
     const every = intervalOf({ ...task, options: { every: "200ms", ...task.options } });
     let before: Seen | undefined;
     return lookAgain(task, every, async () => {
-      const at = new Date(wallTime());
+      const at = dateOf(wallTime());
       const now = await lookAt(task, before);
       for (const change of changesOf(before, now)) {
         terminal.json({ at, ...change });

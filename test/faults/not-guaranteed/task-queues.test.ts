@@ -39,8 +39,8 @@ const QUEUES: Readonly<Record<string, () => Push>> = {
 };
 
 const held = async (lock: Lock, work: Work) => {
-  const hold = await lock.lock();
-  return work().finally(() => hold.unlock());
+  await using _hold = await lock.lock();
+  return await work();
 };
 
 /** Work that holds the lock. */
