@@ -68,9 +68,6 @@ const TOPOLOGIES = [
   "test/faults/not-guaranteed/masters.test.ts",
 ];
 
-/** Servers and processes of their own, and with `npm run faults:peers` JVMs. */
-const PEERS = testsIn("faults/peers");
-
 /** Beside a JVM for each Redisson, which all files share, and those that a test kills; most of it is waiting as well. */
 const INTEROP = testsIn("interop");
 
@@ -97,7 +94,7 @@ const config: ViteUserConfig = {
         test: {
           name: "promises",
           include: TOGETHER,
-          exclude: [...ALONE, ...TOPOLOGIES, ...PEERS],
+          exclude: [...ALONE, ...TOPOLOGIES],
           isolate: false,
           sequence: { groupOrder: 0 },
         },
@@ -123,17 +120,6 @@ const config: ViteUserConfig = {
           exclude: MIXED_CROWD,
           globalSetup: "test/interop/shared.ts",
           isolate: false /* no file changes what another one imports */,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "peers",
-          include: PEERS,
-          globalSetup: "test/interop/build.ts",
-          testTimeout: LONG,
-          maxConcurrency: 4,
           sequence: { groupOrder: 1 },
         },
       },
