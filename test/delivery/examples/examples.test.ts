@@ -1,6 +1,6 @@
 /** Each example proves what it says, and notices when it is broken; one that starts many servers is broken by nobody. */
-import { beforeAll, expect, test } from "vitest";
-import { buildOnce, type Change, type Ended, runExample } from "./run.js";
+import { expect, test } from "vitest";
+import { type Change, type Ended, runExample } from "./run.js";
 
 /** Long, because each example starts several processes. */
 const LIMIT = { timeout: 150_000 };
@@ -111,8 +111,6 @@ const ROWS: readonly Row[] = [
     says: [/The new master has renewed Ada's hold/, /Ben has it within \d+ ms/],
   },
 ];
-
-beforeAll(buildOnce, LIMIT.timeout);
 
 test.each(ROWS)("$file proves what it says, and notices when it is broken", LIMIT, async (row) => {
   const right = await runExample(row.file);

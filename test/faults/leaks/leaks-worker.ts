@@ -29,6 +29,7 @@ export interface Grown {
 export type Work =
   | "names taken and given back"
   | "calls aborted"
+  | "calls without an answer"
   | "holds lost"
   | "clients opened and closed"
   | "hand-overs";
@@ -63,6 +64,23 @@ const WORKS: Record<Work, (client: LockClient, redis: Redis, times: number) => P
       await call.catch(() => {});
     });
     await hold.unlock();
+  },
+
+  "calls without an answer": async (_client, redis, times) => {
+    const client = new LockClient(redis, { ...UNHURRIED, commandTimeout: 100 });
+    // Each is given up while the server stands still, and undone when it goes on.
+    await redis.client("PAUSE", 600_000, "WRITE");
+    await batches(times, async (i) => {
+      const refused = await client
+        .getLock(`unanswered ${i}`)
+        .tryLock()
+        .catch(({ code }) => code);
+      if (refused !== "UNAVAILABLE") throw new Error(`a call ended with ${refused}`);
+    });
+    await redis.client("UNPAUSE");
+    for (let isUndone = false; !isUndone; await client.getLock("undone").run(() => {}))
+      isUndone = (await redis.keys("unanswered *")).length === 0;
+    await client.close();
   },
 
   "holds lost": async (client, redis, times) => {
