@@ -1,5 +1,5 @@
 /**
- * Semaphores, permits and latches of both sides: one message for many waiters, and how a permit's lease ends. That each call
+ * Semaphores, permits and latches of both sides: one message for many waiters, and who ends a permit's lease. That each call
  * sends the message of Redisson's is seen in the sequences.
  */
 import { expect, test } from "vitest";
@@ -9,8 +9,6 @@ import type { Party, Side } from "../party.js";
 import { soon, withRedisson } from "../scene.js";
 
 const SIDES: readonly Side[] = ["Java", "Node"];
-/** The lease that Redisson gives a permit without a lease. */
-const NO_LEASE = 922_337_203_685_477;
 
 withRedisson("counted", (scene) => {
   /** Ends of leases by the id that users see. Fails unless ids stand in Redis as 16 bytes. */
@@ -46,20 +44,6 @@ withRedisson("counted", (scene) => {
     expect(await giver.availablePermits()).toBe(1);
   });
 
-  test("Java's permit without a lease is counted by Node, never pruned, and given back by Node", async () => {
-    const name = scene.name();
-    const [java, node] = [(await scene.thread()).permits(name), scene.node().permits(name)];
-    await node.trySetPermits(2);
-    const id = await java.acquire();
-    const lapsing = await node.acquire(1_000);
-    expect((await leases(name)).get(id)).toBe(NO_LEASE);
-    await until("the other one lapses", async () => (await node.acquiredPermits()) === 1);
-    expect([...(await leases(name)).keys()]).toContain(id);
-    expect(await java.tryRelease(lapsing)).toBe(false);
-    await node.release(id);
-    expect(await java.availablePermits()).toBe(2);
-  });
-
   test("Node's permit without a lease is kept by the watchdog: Java counts it, does not prune it, and may give it back", async () => {
     const name = scene.name();
     const [java, node] = [
@@ -93,23 +77,6 @@ withRedisson("counted", (scene) => {
       const waiting = await waiter.parked(() => waiter.permits(name).acquire(NEVER));
       expect(await holder.updateLeaseTime(id, 1_000)).toBe(true);
       await soon(waiting);
-    }
-  });
-
-  test("a latch is set and counted down by turns, gate after gate, for waiters of both sides", async () => {
-    const name = scene.name();
-    const [java, node] = [(await scene.thread()).latch(name), scene.node().latch(name)];
-    for (const [setter, counter] of [[java, node] as const, [node, java] as const]) {
-      expect([await setter.trySetCount(4), await counter.trySetCount(5)]).toEqual([true, false]);
-      const waiting = await parkEach(SIDES, (party) => party.latch(name).await());
-      await Promise.all([setter, setter, counter].map((latch) => latch.countDown()));
-      expect([await java.getCount(), waiting.map(({ state }) => state)]).toEqual([1, ["pending", "pending"]]);
-      await counter.countDown();
-      for (const call of waiting) expect(await soon(call)).toBe(true);
-      expect(await scene.redis.exists(name)).toBe(0);
-      // A subscription is kept for a moment: the next gate's waiter would use it, and nobody would see that it listens.
-      const channels = () => scene.redis.pubsub("CHANNELS", `*${name}*`);
-      await until("nobody listens any more", async () => ((await channels()) as unknown[]).length === 0);
     }
   });
 });
