@@ -45,12 +45,15 @@ const TOGETHER = testsIn(
   "faults",
   "lua",
   "support",
-  "entries/cli",
-  "entries/inspection",
+  "entries",
 );
 
 /** What changes its process for good, or looks at it as a whole: a process for each file. */
-const ALONE = testsIn("faults/fakes", "faults/fuzz", "faults/leaks", "faults/not-guaranteed");
+const ALONE = [
+  ...testsIn("faults/fakes", "faults/fuzz", "faults/leaks", "faults/not-guaranteed", "simulation"),
+  ...testsIn("entries/inspector"),
+  "test/entries/{nestjs,otel,testing,testing-fakes,testing-fidelity,web-locks-signal}.test.ts",
+];
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
 const FLEET = testsIn("fleet");
@@ -103,8 +106,8 @@ const config: ViteUserConfig = {
         extends: true,
         test: {
           name: "promises-alone",
-          include: [...testsIn("entries", "simulation"), ...ALONE],
-          exclude: [...testsIn("entries/cli", "entries/inspection"), ...TOPOLOGIES],
+          include: ALONE,
+          exclude: TOPOLOGIES,
           sequence: { groupOrder: 0 },
         },
       },
