@@ -39,14 +39,7 @@ const testsIn = (...folders: string[]): string[] => folders.map((folder) => `tes
  * Many files in one process, one after the other: a process takes a second to load Vitest and the library, which is as
  * long as most of these files take for their tests.
  */
-const TOGETHER = testsIn(
-  "contract",
-  "kinds",
-  "faults",
-  "lua",
-  "support",
-  "entries",
-);
+const TOGETHER = testsIn("contract", "kinds", "faults", "lua", "support", "entries");
 
 /** What changes its process for good, or looks at it as a whole: a process for each file. */
 const ALONE = [
@@ -113,7 +106,13 @@ const config: ViteUserConfig = {
       },
       {
         extends: true,
-        test: { name: "delivery", include: DELIVERY, exclude: TOPOLOGIES, sequence: { groupOrder: 0 } },
+        test: {
+          name: "delivery",
+          include: DELIVERY,
+          exclude: TOPOLOGIES,
+          isolate: false /* the compiler alone takes seconds to load */,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         extends: true,
