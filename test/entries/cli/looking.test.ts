@@ -306,12 +306,12 @@ const CODES: Record<LockErrorCode, true> = {
 
 test("explain has each code, in any case, and tells which there are", async () => {
   const explained = async (code: string) => {
-    const { out } = await site.main("explain", code.toLowerCase());
+    const { out } = await site.run("explain", code.toLowerCase());
     expect(out).toMatch(new RegExp(`^${code}\n[\\s\\S]*_Cure`));
   };
   await Promise.all(Object.keys(CODES).map(explained));
   const told = expect.stringMatching(/"nix".*WAIT_TIMEOUT/);
-  expect(await site.main("explain", "nix")).toMatchObject({ code: 64, err: told });
+  expect(await site.run("explain", "nix")).toMatchObject({ code: 64, err: told });
 });
 
 test("completions complete commands and options in bash, and know the options in zsh and fish", async () => {
