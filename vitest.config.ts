@@ -44,7 +44,8 @@ const TOGETHER = testsIn("contract", "kinds", "faults", "lua", "support", "entri
 /** What changes its process for good, or looks at it as a whole: a process for each file. */
 const ALONE = [
   ...testsIn("faults/fakes", "faults/fuzz", "faults/leaks", "faults/not-guaranteed", "simulation"),
-  ...["testing-fakes", "otel", "otel-prometheus"].map((name) => `test/entries/${name}.test.ts`),
+  ...testsIn("entries/inspector"),
+  "test/entries/{nestjs,otel,otel-prometheus,testing,testing-fakes,testing-fidelity,web-locks-signal}.test.ts",
 ];
 
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
@@ -62,9 +63,6 @@ const TOPOLOGIES = [
   "test/delivery/examples/sentinel.test.ts",
   "test/faults/not-guaranteed/masters.test.ts",
 ];
-
-/** Servers and processes of their own, and with `npm run faults:peers` JVMs. */
-const PEERS = testsIn("faults/peers");
 
 /** Beside a JVM for each Redisson, which all files share, and those that a test kills; most of it is waiting as well. */
 const INTEROP = testsIn("interop");
@@ -92,7 +90,7 @@ const config: ViteUserConfig = {
         test: {
           name: "promises",
           include: TOGETHER,
-          exclude: [...ALONE, ...TOPOLOGIES, ...PEERS],
+          exclude: [...ALONE, ...TOPOLOGIES],
           isolate: false,
           sequence: { groupOrder: 0 },
         },
@@ -108,7 +106,13 @@ const config: ViteUserConfig = {
       },
       {
         extends: true,
-        test: { name: "delivery", include: DELIVERY, exclude: TOPOLOGIES, sequence: { groupOrder: 0 } },
+        test: {
+          name: "delivery",
+          include: DELIVERY,
+          exclude: TOPOLOGIES,
+          isolate: false /* the compiler alone takes seconds to load */,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         extends: true,
@@ -118,17 +122,6 @@ const config: ViteUserConfig = {
           exclude: MIXED_CROWD,
           globalSetup: "test/interop/shared.ts",
           isolate: false /* no file changes what another one imports */,
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "peers",
-          include: PEERS,
-          globalSetup: "test/interop/build.ts",
-          testTimeout: LONG,
-          maxConcurrency: 4,
           sequence: { groupOrder: 1 },
         },
       },

@@ -233,13 +233,14 @@ export class Grant implements Held, OwnGrant, Counts, Leased {
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
     const released = isDowngrade ? new Downgrade(this).start() : new Keep(this).start();
-    return released.then(
+    const done = released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {
         if (isLockError(error, "LOCK_LOST")) this.#loseHold(hold, error);
         throw error;
       },
     );
+    return hold.told(done);
   }
 
   /** A hold whose release got no answer in time is given back once more. */

@@ -1,7 +1,7 @@
 /** One count of a grant: granted, then given back or lost. A `Hold` is the user's view of it. */
 import { setMaxListeners } from "node:events";
 import type { CallSite } from "../base/call-site.js";
-import { tellCaller } from "../base/caller.js";
+import { failure, tellCaller } from "../base/caller.js";
 import { type Clock, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { outside } from "../base/outside.js";
@@ -23,6 +23,7 @@ export interface Held {
   /** Loses all if the deadline has passed. */
   check(now?: Instant): void;
   extend(lease: number): Promise<void>;
+  /** Resolves or rejects as the user of the hold hears it. */
   giveBack(hold: HoldRecord, now: Instant): Promise<void>;
   askAgain(hold: HoldRecord): Promise<void>;
   /** `lock.unlock()` does not find the hold any more. */
@@ -158,11 +159,20 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
   /** A second call shares the first one's outcome; after UNAVAILABLE a further call asks again. */
   release(): Promise<void> {
     this.#outcome ??= this.#giveBack();
-    const outcome = this.#outcome;
-    return outcome.catch((error: unknown) => {
-      if (isLockError(error, "UNAVAILABLE") && this.#outcome === outcome) this.#outcome = undefined;
+    return this.#outcome;
+  }
+
+  /** The work of its release, as its user awaits it. */
+  told(release: Promise<void>): Promise<void> {
+    return release.catch((error: unknown) => {
+      this.unreleased(error);
       tellCaller(error);
     });
+  }
+
+  /** Its release has failed. */
+  unreleased(error: unknown): void {
+    if (isLockError(error, "UNAVAILABLE")) this.#outcome = undefined;
   }
 
   /** The hold is on its way back. */
@@ -205,14 +215,14 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
     const now = instant(grant.clock);
     grant.check(now);
     if (this.state === "lost") return this.#reportLoss();
-    return this.state === "ended" ? grant.askAgain(this) : grant.giveBack(this, now);
+    return this.state === "ended" ? this.told(grant.askAgain(this)) : grant.giveBack(this, now);
   }
 
   /** A close of the client was told by the hold's signal already, so its unlock resolves. */
   #reportLoss(): Promise<void> {
     this.grant.closed(this);
     const { loss } = this;
-    return loss && loss.reason !== "closed" ? Promise.reject(loss) : Promise.resolve();
+    return loss && loss.reason !== "closed" ? failure(loss) : Promise.resolve();
   }
 
   #givenBack(): string {

@@ -7,7 +7,7 @@ import { failure } from "../contract/helpers.js";
 import { until } from "../support/index.js";
 import { failureOf, never, newName, turn, webLocksScene } from "./web-locks-scene.js";
 
-const { server, party } = await webLocksScene();
+const { party } = await webLocksScene();
 const unreached = () => expect.unreachable("the callback should not run");
 const signal = new AbortController().signal;
 
@@ -264,14 +264,6 @@ describe("the client", () => {
     expect(await first.release("in peace")).toBe("in peace");
     await closed;
     expect(await looking.inspect(notices)).toBeNull();
-  });
-
-  test("rejects requests of a key with other data by WRONG_DATA, and leaves the data", async () => {
-    const { manager, name, request } = party();
-    await server.call("HSET", name, "field", "value");
-    await all(manager, name, "WRONG_DATA");
-    expect(await failureOf(request({}, () => never))).toBe("WrongDataError");
-    expect(await server.call("HGETALL", name)).toEqual(["field", "value"]);
   });
 
   test("needs one round trip to take a free lock, one to give it back, and none to know that it has it itself", async () => {

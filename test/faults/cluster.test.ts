@@ -1,4 +1,4 @@
-/** On a cluster: wake-ups by sharded and classic pub/sub, lost connections of nodes, and what a call without an answer says. */
+/** On a cluster: lost connections of nodes, the question about sharded pub/sub, and what a call without an answer says. */
 import { describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
 import {
@@ -13,7 +13,6 @@ import { failsSoon, Stage, soon, useStage, watch } from "./harness.js";
 import { expectNothingLeft } from "./remains.js";
 
 const NEVER = 60_000;
-const SOON = 6_000;
 const topology = "cluster";
 
 const stage = await useStage("cluster");
@@ -30,37 +29,6 @@ async function listening(own: Stage, name: string, sharded: boolean): Promise<nu
   );
   return found.flat();
 }
-
-describe.concurrent("a waiter of another client is woken", () => {
-  test.for([true, false])(
-    "for locks all over the slots (shardedPubSub %s)",
-    async (shardedPubSub, context) => {
-      await needSharded(shardedPubSub, context);
-      const client = { shardedPubSub, pollCap: NEVER };
-      await using other = await stage.bed({ topology, client });
-      await using bed = await stage.bed({ topology, client });
-      const names = Array.from({ length: 60 }, (_, i) => `${bed.name}${i}`);
-      const masters = await Promise.all(
-        names.map(async (name) => (await stage.cluster.masterFor(name)).port),
-      );
-      expect(new Set(masters).size).toBe(3);
-      const theirs = await Promise.all(names.map((name) => other.client.getLock(name).lock()));
-      let waits = 0;
-      bed.client.on("waiting", () => waits++);
-      const waiting = names.map((name) => watch(bed.client.getLock(name).lock()));
-      await until("all wait", () => waits === names.length);
-      await Promise.all(theirs.map((hold) => hold.unlock()));
-      await until("all have theirs", () => waiting.every(({ state }) => state !== "pending"), {
-        timeout: SOON,
-      });
-      expect(waiting.map(({ error }) => error)).toEqual(names.map(() => undefined));
-      await Promise.all(waiting.map(({ value }) => value?.unlock()));
-      const nobodyListens = async () => (await listening(stage, bed.name, shardedPubSub)).length === 0;
-      await until("nobody listens", nobodyListens);
-      await expectNothingLeft(bed, 20_000);
-    },
-  );
-});
 
 test.for(["ERR backend is restarting", "NOAUTH Authentication required."])(
   "a first call whose question about sharded pub/sub is answered with %s rejects, and the next call asks again [B192]",

@@ -174,13 +174,6 @@ describe.concurrent("a waiter", () => {
     await expectSoon(it.waiting);
   });
 
-  test("behind a half-open subscriber connection polls meanwhile [F12]", async () => {
-    await using it = await pair(stage, { pollCap: 500 });
-    it.bed.subscribing.blackhole();
-    await it.theirs.unlock();
-    await expectSoon(it.waiting, 500 + 2_500);
-  });
-
   test("is harmed by no forged message: junk, 1 MB, binary cost a try each at most [F14]", async () => {
     await using it = await pair(stage);
     const [channel = ""] = await channels(stage.server, it.bed.name);

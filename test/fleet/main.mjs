@@ -4,7 +4,6 @@
 //   --topology  single (default), sentinel, cluster, or redlock: five masters
 //   --kinds     all (default), or some kinds of the topology, separated by commas
 //   --seed      of the plan of faults; default a random one
-//   --plan      prints the plan and runs nothing
 //   --planted   a mistake of test/simulation/planted.lua, to prove that the soak finds it
 // The report is in out/soak, as JSON.
 import { randomInt } from "node:crypto";
@@ -13,8 +12,7 @@ import { parseArgs } from "node:util";
 
 register("./typescript.mjs", import.meta.url);
 const { TOPOLOGIES } = await import("./sites.ts");
-const { planRound } = await import("./plan.ts");
-const { Campaign, kindsOn, roundsOf } = await import("./campaign.ts");
+const { Campaign, kindsOn } = await import("./campaign.ts");
 const { passed, summaryOf, write } = await import("./report.ts");
 
 const { values } = parseArgs({
@@ -24,7 +22,6 @@ const { values } = parseArgs({
     kinds: { type: "string", default: "all" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
     planted: { type: "string" },
-    plan: { type: "boolean", default: false },
   },
 });
 const { topology, planted } = values;
@@ -45,19 +42,8 @@ const command =
   `npm run soak -- --minutes ${values.minutes} --topology ${topology} --kinds ${values.kinds} --seed ${seed}` +
   (planted ? ` --planted "${planted}"` : "");
 console.log(command);
-if (values.plan) printPlan();
 // Without `process.exit` Node 20 may spin for ever while it cleans up its own handles.
-else process.exit(await run());
-
-function printPlan() {
-  const { count, faulty } = roundsOf(seconds);
-  for (let round = 1; round <= count; round++) {
-    console.log(`round ${round}`);
-    for (const { at, name, ms } of planRound(seed, round, topology, faulty)) {
-      console.log(`${String(at).padStart(7)} ms  ${name}${ms > 0 ? `, ${ms} ms` : ""}`);
-    }
-  }
-}
+process.exit(await run());
 
 async function run() {
   const campaign = await Campaign.prepare(options);

@@ -1,4 +1,4 @@
-/** The test of the test: a short fleet finds the library with one mistake in it, and passes it without. */
+/** The test of the test: a short fleet finds the library with one mistake in it. fleet.test.ts passes it without. */
 import { afterEach, expect, test } from "vitest";
 import { forTest, PATIENCE } from "../support/index.js";
 import { LIMITS, TERMS } from "./campaign.js";
@@ -24,13 +24,9 @@ const VISITS = 300;
 const RARE = { watchdogTimeout: 60_000, pollCap: 6_000 };
 const IMPATIENT = 3_000;
 
-let kinds = new Set<string>();
-let visits = 0;
+const kinds = new Set<string>();
 
-afterEach(() => {
-  kinds = new Set();
-  visits = 0;
-});
+afterEach(() => kinds.clear());
 
 /** Adds what a round finds. */
 async function play(fleet: Fleet, crew: Crew, timeout: number, patience: number): Promise<void> {
@@ -46,14 +42,13 @@ async function play(fleet: Fleet, crew: Crew, timeout: number, patience: number)
   await isEnough;
   await fleet.stop();
   const history = await fleet.recall([crew], 100);
-  visits += history.stays.length;
   for (const { kind } of check(history, { ...LIMITS, patience })) kinds.add(kind);
   for (const { linearizable } of searchAll(history, LIMITS.permits).values())
     if (linearizable === false) kinds.add("order");
   await fleet.clear();
 }
 
-function fleetOf(name: string | undefined, patient = false): Promise<Fleet> {
+function fleetOf(name: string, patient = false): Promise<Fleet> {
   const hasty = {
     options: { watchdogTimeout: 600, pollCap: 300 },
     lease: [300, 600],
@@ -62,8 +57,7 @@ function fleetOf(name: string | undefined, patient = false): Promise<Fleet> {
     stay: 15,
   };
   const config = { ...TERMS.config, ...hasty, ...(patient ? { options: RARE } : {}) };
-  const swaps = name === undefined ? [] : swapsOf(name);
-  return Fleet.launch(independent(1, false), { ...TERMS, names: 2, config, swaps });
+  return Fleet.launch(independent(1, false), { ...TERMS, names: 2, config, swaps: swapsOf(name) });
 }
 
 const crewOf = (kind: string): Crew => ({ processes: 2, kinds: [kind], tasks: 6, mortal: true });
@@ -77,15 +71,5 @@ test.each(Object.entries(FOUND))(
     for (let round = 0; round < MOST && !wanted.every((each) => kinds.has(each)); round++)
       await play(fleet, crewOf(kind), 2_000, IMPATIENT);
     expect([...kinds]).toEqual(expect.arrayContaining(wanted));
-  },
-);
-
-test.each(["lock", "fenced", "readwrite", "semaphore"])(
-  "a fleet of %s without a mistake passes",
-  async (kind) => {
-    const fleet = forTest(await fleetOf(undefined));
-    await play(fleet, crewOf(kind), PATIENCE, PATIENCE);
-    expect([...kinds]).toEqual([]);
-    expect(visits).toBeGreaterThan(VISITS / 2);
   },
 );

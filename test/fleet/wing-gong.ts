@@ -25,8 +25,6 @@ export interface Operation<Call = unknown, Answer = unknown> {
 
 export type Outcome<Answer = unknown> =
   | { readonly kind: "ok"; readonly answer: Answer }
-  /** The operation certainly had no effect. */
-  | { readonly kind: "failed" }
   /** It may have taken effect once, at any time between `invoked` and `settled`, or never. */
   | { readonly kind: "unknown" };
 
@@ -123,10 +121,9 @@ class Search<State, Call, Answer> {
   #longest: History<Call, Answer> = [];
   #refuted: Operation<Call, Answer> | undefined;
 
-  constructor(name: string, history: History<Call, Answer>, spec: Spec<State, Call, Answer>) {
+  constructor(name: string, operations: History<Call, Answer>, spec: Spec<State, Call, Answer>) {
     this.#name = name;
     this.#spec = spec;
-    const operations = history.filter(({ outcome }) => outcome.kind !== "failed");
     this.#explained = new Uint16Array(Math.ceil(operations.length / 16));
     const entries = operations.flatMap((operation, index) => {
       if (!isOptional(operation)) this.#due++;

@@ -1,6 +1,6 @@
 /**
- * A process that counts what the library costs: commands, timers, listeners, subscriptions, promises and bytes. It measures no
- * time.
+ * A process that counts what the library costs: timers, listeners, subscriptions, promises and bytes. It measures no time. Its
+ * commands are counted by test/contract, in virtual time.
  */
 import { timers } from "./timers.js";
 
@@ -15,7 +15,7 @@ import { until } from "../../support/until.js";
 
 /** The counts, each by its title. */
 export type Figures = Readonly<Record<string, number>>;
-export type Part = "commands" | "leased" | "renewed" | "waiting" | "cycle";
+export type Part = "leased" | "renewed" | "waiting" | "cycle";
 
 const FEW = 1_000;
 const MANY = 4_000;
@@ -135,52 +135,6 @@ class Bench {
   }
 }
 
-async function commands(bench: Bench): Promise<Figures> {
-  const client = bench.client();
-  // First a run of each script, because its first call makes the server load it.
-  await client.getLock(bench.name()).run((hold) => client.getLock(hold.lockName).run(() => {}));
-  const figures: Record<string, number> = {};
-  const count = async <T>(title: string, work: () => Promise<T>): Promise<T> => {
-    const before = sent;
-    const result = await work();
-    figures[`commands: ${title}`] = sent - before;
-    return result;
-  };
-  const name = bench.name();
-  const lock = client.getLock(name);
-  const hold = await count("take a free lock", () => bench.take(client, name));
-  const nested = await count("take it again", () => lock.lock({ owner: hold }));
-  await count("give back a nested hold", () => nested.unlock());
-  await count("give back the last hold", () => hold.unlock());
-
-  await client.close();
-  return { ...figures, ...(await handOver(bench)), ...(await renewals(bench)) };
-}
-
-async function handOver(bench: Bench): Promise<Figures> {
-  const client = bench.client();
-  const lock = client.getLock(bench.name());
-  const first = await lock.lock();
-  const turns = Array.from({ length: 100 }, () => lock.run(() => {}));
-  await nothingUnderWay();
-  const all = await commandsOf(() => Promise.all([first.unlock(), ...turns]));
-  await client.close();
-  return { "commands: a hand-over inside the process": all / turns.length };
-}
-
-async function renewals(bench: Bench): Promise<Figures> {
-  const client = bench.client({ watchdogTimeout: 6_000 });
-  let renewed = 0;
-  client.on("renewed", () => renewed++);
-  await bench.holds(FEW, client);
-  const renewedBy = (times: number) =>
-    until(`${times} renewals`, () => renewed >= times, { timeout: 15_000 });
-  await renewedBy(FEW);
-  const all = await commandsOf(() => renewedBy(2 * FEW));
-  await client.close({ timeout: 0 });
-  return { [`commands: renew ${FEW} holds`]: all };
-}
-
 const held =
   (kind: string, lease?: number) =>
   async (bench: Bench): Promise<Figures> => {
@@ -262,7 +216,6 @@ async function cycle(bench: Bench): Promise<Figures> {
 }
 
 const PARTS: Readonly<Record<Part, (bench: Bench) => Promise<Figures>>> = {
-  commands,
   leased: held("leased", LONG),
   renewed: held("renewed"),
   waiting,

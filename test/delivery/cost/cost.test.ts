@@ -14,7 +14,7 @@ const FIGURES = new URL("figures.json", import.meta.url);
 const TOLERANCE = 1.3;
 /** Timers that all holds of a client share (command time-outs, the watchdog) come and go: this many more may run. */
 const PASSING_TIMERS = 3;
-const PARTS: readonly Part[] = ["commands", "leased", "renewed", "waiting", "cycle"];
+const PARTS: readonly Part[] = ["leased", "renewed", "waiting", "cycle"];
 const writes = process.env.HOLDFAST_COST === "write";
 /** Long, because a process that counts is slow on a busy machine; no count is a time. */
 const LIMIT = { timeout: 15 * PATIENCE };

@@ -30,7 +30,7 @@ const COMMANDS: [RegExp, because: string][] = [
 /** @throws for a block of an unknown language */
 export function planOf(block: Block): Plan {
   const { language, place, code } = block;
-  if (RUN.has(language) && TESTS.test(code)) return { because: "tests, which test/entries runs" };
+  if (RUN.has(language) && TESTS.test(code)) return { because: "tests, which test/delivery/package runs" };
   if (RUN.has(language)) return "run";
   if (SEND.has(language)) return "send";
   if (language === "sh") return shellPlan(place, code);

@@ -1,6 +1,6 @@
 /** Each example proves what it says, and notices when it is broken; one that starts many servers is broken by nobody. */
-import { beforeAll, expect, test } from "vitest";
-import { buildOnce, type Change, type Ended, runExample } from "./run.js";
+import { expect, test, vi } from "vitest";
+import { type Change, type Ended, runExample } from "./run.js";
 
 /** Long, because each example starts several processes. */
 const LIMIT = { timeout: 150_000 };
@@ -112,9 +112,10 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-beforeAll(buildOnce, LIMIT.timeout);
+// They wait most of the time.
+vi.setConfig({ maxConcurrency: 3 });
 
-test.each(ROWS)("$file proves what it says, and notices when it is broken", LIMIT, async (row) => {
+test.concurrent.each(ROWS)("$file proves what it says, and notices when it is broken", LIMIT, async (row) => {
   const right = await runExample(row.file);
   for (const said of row.says) expect(right.output).toMatch(said);
   expect(right.code).toBe(0);

@@ -1,6 +1,5 @@
 /** Runs the examples: those of the repository, or a copy that a test has changed. */
-import { execFile, execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,12 +18,6 @@ export interface Change {
   readonly file?: string;
   readonly from: string;
   readonly to: string;
-}
-
-/** Builds the library unless that was done. */
-export function buildOnce(): void {
-  if (existsSync(join(ROOT, "dist/index.js"))) return;
-  execFileSync("npx", ["tsdown", "--logLevel", "warn"], { cwd: ROOT, stdio: "inherit" });
 }
 
 /** Runs an example to its end, in a copy after a change; a TypeScript file is translated first. */

@@ -16,16 +16,6 @@ import { ALL, listed, namesOf } from "./helpers.js";
 const server = await forFile(startRedis());
 const bundle = bundledWorker("../entries/inspection/presence-worker.ts");
 
-test("list gives each of many locks once, with any count [§1 list]", async () => {
-  const client = forTest(new LockClient(server.connect()));
-  const names = Array.from({ length: 500 }, (_, i) => `job-${i}`).sort();
-  const redis = server.connect();
-  await Promise.all(names.map((name) => redis.hset(name, "b0e5b1a2-0000-4000-8000-000000000000:1", 1)));
-  for (const options of [{}, { count: 1 }, { count: 10_000 }])
-    expect(await namesOf(client, options)).toEqual(names);
-  await redis.flushall();
-});
-
 test("of a text that is no number a few bytes are read, however long it is [B102]", async () => {
   const client = forTest(new LockClient(server.connect()));
   const redis = server.connect();

@@ -85,16 +85,6 @@ function inBrowser(): void {
     if (process.env.HOLDFAST_PICTURES === "write") await page.screenshot({ path: `${IMAGES}${name}.png` });
   }
 
-  test("locks appear as they are taken, and disappear as they are given back", async () => {
-    const page = await open();
-    await page.waitForSelector(".row >> text=stock:42");
-    const hold = await other.getFairLock("just now").lock();
-    await page.waitForSelector(".row:visible >> text=just now");
-    await hold.unlock();
-    await page.waitForSelector(".row:visible >> text=just now", { state: "detached" });
-    expect(await rows(page)).toEqual(["order:1001", "report:daily", "stock:42"]);
-  });
-
   test("the search finds names and owners, and says when it finds nothing", async () => {
     const page = await open();
     await page.keyboard.press("/");

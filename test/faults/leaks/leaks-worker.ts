@@ -29,6 +29,7 @@ export interface Grown {
 export type Work =
   | "names taken and given back"
   | "calls aborted"
+  | "calls without an answer"
   | "holds lost"
   | "clients opened and closed"
   | "hand-overs";
@@ -63,6 +64,22 @@ const WORKS: Record<Work, (client: LockClient, redis: Redis, times: number) => P
       await call.catch(() => {});
     });
     await hold.unlock();
+  },
+
+  "calls without an answer": async (client, redis, times) => {
+    // Each is given up while the server stands still, and undone when it goes on, which leaves a marker.
+    const name = `unanswered ${performance.now()}`;
+    await redis.client("PAUSE", 600_000, "WRITE");
+    await batches(times, async (i) => {
+      const refused = await client
+        .getLock(`${name} ${i}`)
+        .tryLock()
+        .catch(({ code }) => code);
+      if (refused !== "UNAVAILABLE") throw new Error(`a call ended with ${refused}`);
+    });
+    await redis.client("UNPAUSE");
+    for (let markers = 0; markers < times; await new Promise((resolve) => setTimeout(resolve, 50)))
+      markers = (await redis.keys(`?*${name}*`)).length;
   },
 
   "holds lost": async (client, redis, times) => {
@@ -111,7 +128,8 @@ async function left(redis: Redis): Promise<Left> {
 export const handlers = {
   async grow({ port, work, times }: WorkRequest): Promise<Grown> {
     const redis = new Redis(port);
-    const client = new LockClient(redis, UNHURRIED);
+    const hasty = work === "calls without an answer" ? { commandTimeout: 100 } : {};
+    const client = new LockClient(redis, { ...UNHURRIED, ...hasty });
     // First some work, for what is made only once: connections, caches of the compiler.
     await WORKS[work](client, redis, Math.min(times, 1_000));
     const before = await left(redis);

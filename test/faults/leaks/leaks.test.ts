@@ -8,6 +8,7 @@ import type { Grown, Work } from "./leaks-worker.js";
 const WORKS: readonly [work: Work, short: number, long: number][] = [
   ["names taken and given back", 1_000, 100_000],
   ["calls aborted", 1_000, 100_000],
+  ["calls without an answer", 4_000, 10_000],
   ["holds lost", 200, 10_000],
   ["clients opened and closed", 20, 1_000],
   ["hand-overs", 1_000, 1_000_000],

@@ -23,7 +23,6 @@ export interface Contest {
   readonly shared?: boolean;
   /** Whether a lease ends it. */
   readonly leased: boolean;
-  readonly reentrant?: boolean;
   /** Opens it by force, from one of the two sides of a read-write lock. */
   force?(party: Party, name: string, side: "shuts" | "waits"): Promise<boolean>;
 }
@@ -63,7 +62,6 @@ function locks(kind: string, shuts: LockKind, waits: LockKind = shuts): Contest 
       (party, name) => party.lock(shuts, name),
       (party, name) => party.lock(waits, name),
     ),
-    reentrant: true,
     shared: waits === "read",
     force: (party, name, side) => party.lock(side === "shuts" ? shuts : waits, name).forceUnlock(),
   };

@@ -1,7 +1,7 @@
-/** What one kind alone promises between Java and Node: tokens, groups, strangers, spin locks, and watchdogs. */
+/** What one kind alone promises between Java and Node: tokens, groups, numbers, spin locks, and watchdogs. */
 import { expect, test } from "vitest";
 import { tokenCounter } from "../../../src/base/names.js";
-import { PATIENCE, until } from "../../support/index.js";
+import { PATIENCE, until, type Watched } from "../../support/index.js";
 import { NEVER } from "../calls.js";
 import { DIRECTIONS, type Side } from "../party.js";
 import { soon, withRedisson } from "../scene.js";
@@ -68,6 +68,47 @@ withRedisson("groups", (scene) => {
     );
     expect(Number(await scene.redis.get(counter))).toBe(orders.length * rounds);
     expect(await scene.redis.exists(a, b, c)).toBe(0);
+  });
+});
+
+withRedisson("numbers", (scene) => {
+  test.each<Side>(["Java", "Node"])(
+    "one release in %s of many permits wakes all waiters of both sides",
+    async (side) => {
+      const name = scene.name();
+      const giver = (await scene.party(side)).semaphore(name);
+      await giver.trySetPermits(0);
+      const waiting: Watched<unknown>[] = [];
+      for (const waits of ["Java", "Node", "Java", "Node"] as const) {
+        const party = await scene.party(waits);
+        waiting.push(await party.parked(() => party.semaphore(name).acquire(2)));
+      }
+      await giver.release(9);
+      for (const call of waiting) await soon(call);
+      expect(await giver.availablePermits()).toBe(1);
+    },
+  );
+
+  test("Node's permit without a lease is kept by the watchdog: Java counts it, does not prune it, and may give it back", async () => {
+    const name = scene.name();
+    const [java, node] = [
+      (await scene.thread()).permits(name),
+      scene.node({ watchdogTimeout: 1_500 }).permits(name),
+    ];
+    await java.trySetPermits(1);
+    const id = await node.acquire();
+    const end = async () =>
+      Number((await scene.redis.zrange(`{${name}}:timeout`, "0", "0", "WITHSCORES"))[1]);
+    const first = await end();
+    const seen = new Set<unknown>();
+    const isRenewed = async () => {
+      seen.add(await java.acquiredPermits()).add(await java.tryAcquire());
+      return (await end()) > first + 3_000;
+    };
+    await until("it is out for two leases more", isRenewed, { every: 50 });
+    expect([...seen]).toEqual([1, null]);
+    await java.release(id);
+    expect(await node.tryRelease(id)).toBe(false);
   });
 });
 

@@ -24,7 +24,6 @@ interface Situation {
 }
 
 const LEASE = 3_000;
-const WAIT = 2_000;
 
 const SITUATIONS: readonly Situation[] = [
   {
@@ -51,18 +50,6 @@ const SITUATIONS: readonly Situation[] = [
     },
   },
   {
-    title: (one, other) => `a wait of ${other} for ${one} that runs out takes nothing and leaves nothing`,
-    play: async ({ scene, contest, name, one, other }) => {
-      const open = await contest.shut(one, name);
-      const begun = performance.now();
-      expect(await contest.tries(other, name, WAIT)).toBeNull();
-      expect(performance.now() - begun).toBeGreaterThan(WAIT - 10);
-      await open();
-      expect(await contest.seen(other, name)).toEqual(contest.whenOpen);
-      if (contest.force) await scene.expectNothingLeft(name);
-    },
-  },
-  {
     title: (one, other) =>
       `a waiter in ${other} that is interrupted or aborted takes no wake-up from one in ${one}`,
     // Redisson leaves an interrupted thread in the queue, and its groups do not hear of an interrupt.
@@ -74,25 +61,6 @@ const SITUATIONS: readonly Situation[] = [
       const waiting = await next.parked(() => contest.waits(next, name));
       await other.giveUp();
       await expect(quitter.promise).rejects.toThrow(/enough|InterruptedException/);
-      await open();
-      await (await soon(waiting))();
-    },
-  },
-  {
-    title: (one, other) => `${one} re-enters while ${other} waits, which is let in after as many ends`,
-    fits: ({ reentrant = false }) => reentrant,
-    play: async ({ contest, name, one, other, another }) => {
-      const [open, again, oncemore] = [
-        await contest.shut(one, name),
-        await contest.shut(one, name),
-        await contest.shut(one, name),
-      ];
-      const waiting = await other.parked(() => contest.waits(other, name));
-      for (const end of [oncemore, again]) {
-        await end();
-        expect(await contest.tries(await another(other), name)).toBeNull();
-        expect(waiting.state).toBe("pending");
-      }
       await open();
       await (await soon(waiting))();
     },

@@ -98,14 +98,7 @@ describe.skipIf(MINUTES > 0)(`soak of what is wrong, Redisson ${built?.version}`
     readonly found: FindingKind;
   }
   const wrongs: Wrong[] = [
-    { title: "Java now and then locks another name", kind: "lock", planted: "strays", found: "lost update" },
     { title: "Java frees a lock that others hold", kind: "lock", planted: "forces", found: "overlap" },
-    {
-      title: "Node reads beside a writer",
-      kind: "readwrite",
-      nodePlanted: "reads next to a writer",
-      found: "overlap",
-    },
     {
       title: "Node has a counter of tokens of its own",
       kind: "fenced",

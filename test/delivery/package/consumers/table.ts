@@ -54,8 +54,8 @@ const platforms: Row[] = [
 /** The recipe of docs/testing.md for a test runner. */
 function recipe(runner: string): string {
   const page = allPages().filter(({ file }) => file === "docs/testing.md");
-  const [block] = page.flatMap(blocksOf).filter(({ code }) => code.includes(`from "${runner}"`));
-  if (!block) throw new Error(`docs/testing.md has no recipe for ${runner}`);
+  const [block, ...more] = page.flatMap(blocksOf).filter(({ code }) => code.includes(`from "${runner}"`));
+  if (!block || more.length > 0) throw new Error(`docs/testing.md should have one recipe for ${runner}`);
   return block.code;
 }
 
@@ -87,12 +87,17 @@ test("takes and gives back", async () => {
 });
 
 const vitest = (version: string, node?: string): Row => ({
-  name: `Vitest ${version}${node ? ` on Node ${node}` : ""}: holdfast/testing under fake timers`,
+  name: `Vitest ${version}${node ? ` on Node ${node}` : ""}: holdfast/testing under fake timers, also as for Jest`,
   node,
   packages: { ...IOREDIS, vitest: version },
-  files: { "fakes.test.mjs": recipe("vitest") },
-  commands: [["node", "node_modules/vitest/vitest.mjs", "run"]],
-  prints: /1 passed/,
+  files: {
+    "fakes.test.mjs": recipe("vitest"),
+    // Vitest's functions have the names of Jest's.
+    "jest.test.mjs": recipe("@jest/globals").replace('"@jest/globals"', '"./jest-globals.mjs"'),
+    "jest-globals.mjs": 'export * from "vitest"; export { vi as jest } from "vitest";',
+  },
+  commands: [["node", "node_modules/vitest/vitest.mjs", "run", "--no-color"]],
+  prints: /Tests {2}2 passed/,
 });
 
 const nodeTest = (node?: string): Row => ({

@@ -90,14 +90,13 @@ final class SoakTask extends Thread {
     }
 
     private SoakLock open(String kind, String name) {
-        String key = soak.planted.equals("strays") && random.nextInt(10) == 0 ? "other-" + name : name;
         if (kind.equals("readwrite") || kind.equals("unranked")) {
-            RReadWriteLock sides = soak.client.getReadWriteLock(key);
+            RReadWriteLock sides = soak.client.getReadWriteLock(name);
             return new SoakLock(soak, kind, name, null, false, sides).side(random.nextInt(3) < 2);
         }
         // The same lock to others, but that it wakes nobody.
         boolean spins = kind.equals("lock") && random.nextInt(4) == 0;
-        return new SoakLock(soak, kind, name, Locks.get(soak.client, spins ? "spin" : kind, key), false, null);
+        return new SoakLock(soak, kind, name, Locks.get(soak.client, spins ? "spin" : kind, name), false, null);
     }
 
     private void plainly(SoakLock lock) throws InterruptedException {

@@ -1,6 +1,6 @@
 /** The faults that every peer meets: how each is injected, and its outcome in a few words. Nothing here is judged. */
-import type { RedisServer } from "../../support/index.js";
-import { until } from "../../support/index.js";
+import type { RedisServer } from "../../test/support/redis-server.js";
+import { until } from "../../test/support/until.js";
 import type { Peer } from "./peers.js";
 import { begin, type Call, ending, type Member, Scene, type When, whenIs } from "./scene.js";
 import { LEASE, type Side } from "./side.js";

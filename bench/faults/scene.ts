@@ -2,17 +2,12 @@
  * The scene of a fault: servers, sides that use them through proxies of their own, and the timing that tells an
  * outcome.
  */
-import {
-  type FaultProxy,
-  type Matcher,
-  type RedisSentinel,
-  type RedisServer,
-  type RespValue,
-  startProxy,
-  startRedis,
-  startSentinel,
-  until,
-} from "../../support/index.js";
+import { type FaultProxy, startProxy } from "../../test/support/fault-proxy.js";
+import type { RespValue } from "../../test/support/index.js";
+import type { Matcher } from "../../test/support/proxy-faults.js";
+import { type RedisSentinel, startSentinel } from "../../test/support/redis-sentinel.js";
+import { type RedisServer, startRedis } from "../../test/support/redis-server.js";
+import { until } from "../../test/support/until.js";
 import type { Peer } from "./peers.js";
 import { LEASE, type Side, startSide } from "./side.js";
 

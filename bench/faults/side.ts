@@ -1,7 +1,7 @@
 /** A process of a peer with one client: every fault uses it in the same way, be it Node or a JVM. Owns the process. */
-import { JavaClient, type JavaLock } from "../../interop/java.js";
-import { Jvm } from "../../interop/jvm.js";
-import { startWorker, type Worker } from "../../support/index.js";
+import { JavaClient, type JavaLock } from "../../test/interop/java.js";
+import { Jvm } from "../../test/interop/jvm.js";
+import { startWorker, type Worker } from "../../test/support/worker.js";
 import type { Peer } from "./peers.js";
 
 /**

@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Built } from "../../interop/build.js";
+import type { Built } from "../../test/interop/build.js";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface PeerInfo {
   /** Name of its column and of its adapter. */
@@ -68,11 +68,9 @@ export const PEERS: readonly PeerInfo[] = [
 ];
 
 /** A peer as installed here. `built`: the Java driver for the newest Redisson. */
-export function prepared(info: PeerInfo, built: Built | undefined): Peer {
-  if (info.packageFolder === undefined) {
-    if (built === undefined) return { ...info, version: "", missing: "no Redisson was built" };
+export function prepared(info: PeerInfo, built: Built): Peer {
+  if (info.packageFolder === undefined)
     return "missing" in built ? { ...info, ...built } : { ...info, version: built.version, driver: built };
-  }
   const file = join(ROOT, info.packageFolder, "package.json");
   if (!existsSync(file)) return { ...info, version: "", missing: `${info.packageFolder} is not installed` };
   const { version } = JSON.parse(readFileSync(file, "utf8")) as { version: string };

@@ -1,9 +1,9 @@
 /** A process of a peer in Node: a client with the defaults of ioredis, and the adapter that takes locks with it. */
 import { createRequire } from "node:module";
-import { Redis } from "../../../bench/lib/ioredis.mjs";
-import { emit, serve } from "../../support/worker-child.mjs";
+import { emit, serve } from "../../test/support/worker-child.mjs";
+import { Redis } from "../lib/ioredis.mjs";
 
-const load = createRequire(new URL("../../../bench/package.json", import.meta.url));
+const load = createRequire(new URL("../package.json", import.meta.url));
 /** The holds of each lock; the innermost is last. */
 const holds = new Map();
 let peer;

@@ -1,4 +1,4 @@
-// The table of docs/faults.md that compares holdfast with its peers, as data. Its types, and what it exports, are told in peer-table.d.mts.
+// The table of docs/faults.md that compares holdfast with its peers, as data.
 import { readFileSync } from "node:fs";
 
 export const PAGE = new URL("../../docs/faults.md", import.meta.url);

@@ -1,4 +1,4 @@
-import { LockClient } from "holdfast";
+import { LockClient } from "../../../dist/index.js";
 
 export function create({ redis, lease, options, told }) {
   // A short command timeout would end a call that the table wants to see to its end.

@@ -1,4 +1,4 @@
-import { drop, hold } from "../../../../bench/lib/using.mjs";
+import { drop, hold } from "../../lib/using.mjs";
 
 export function create({ redis, load, lease, told }) {
   const { default: Redlock } = load("redlock5");

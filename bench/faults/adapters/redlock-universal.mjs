@@ -1,4 +1,4 @@
-import { drop, hold } from "../../../../bench/lib/using.mjs";
+import { drop, hold } from "../../lib/using.mjs";
 
 const ENDLESS = 1e9;
 
