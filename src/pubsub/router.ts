@@ -98,14 +98,10 @@ export class Router {
       if (node !== home?.node) subscriber.remove(channel);
     }
     if (!home) return this.settleSoon();
-    const subscriber = this.#subscribers.get(home.node) ?? this.#connect(home.node, home.source);
-    if (!subscriber.has(channel)) subscriber.add(channel);
-  }
-
-  #connect(node: string, source: ServerConnection): Subscriber {
-    const subscriber = new Subscriber(source, this);
+    const { node, source } = home;
+    const subscriber = this.#subscribers.get(node) ?? new Subscriber(source, this);
     this.#subscribers.set(node, subscriber);
-    return subscriber;
+    subscriber.add(channel);
   }
 
   /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
