@@ -75,30 +75,9 @@ export interface Internals {
   readonly onMade: (loseAll: (reason: LossReason) => void) => void;
 }
 
-export type CheckedOptions = Required<{ [K in keyof LockClientOptions]: NonNullable<LockClientOptions[K]> }> &
-  Internals;
+type Given = Required<{ [K in keyof LockClientOptions]: NonNullable<LockClientOptions[K]> }>;
 
-const DEFAULTS: CheckedOptions = {
-  watchdogTimeout: 30_000,
-  prefix: "",
-  pollCap: 3_000,
-  fairWaitTimeout: 300_000,
-  replicas: 0,
-  replicasTimeout: 1_000,
-  shardedPubSub: "auto",
-  commandTimeout: 3_000,
-  drift: 0.01,
-  label: "",
-  presence: true,
-  warnAfter: 0,
-  traceHolds: false,
-  reentrancy: "context",
-  clock: systemClock,
-  random: Math.random,
-  exactTimers: false,
-  legacyServer: false,
-  onMade: () => {},
-};
+export type CheckedOptions = Given & Internals;
 
 type Check = (value: unknown, name: string) => unknown;
 
@@ -118,30 +97,40 @@ function oneOf(...allowed: readonly unknown[]): Check {
 
 const LONGEST_LABEL = 200;
 
-const CHECKS: Readonly<Record<keyof LockClientOptions, Check>> = {
-  watchdogTimeout: atLeast(300),
-  pollCap: atLeast(1),
-  fairWaitTimeout: atLeast(1),
-  replicas: atLeast(0),
-  replicasTimeout: atLeast(1),
-  commandTimeout: atLeast(1),
-  warnAfter: atLeast(1),
-  presence: oneOf(true, false),
-  traceHolds: oneOf(true, false),
-  prefix: checkName,
-  shardedPubSub: oneOf("auto", true, false),
-  drift: (value) => value, // Its bound depends on another option.
-  label: checkLabel,
-  reentrancy: oneOf("context", "explicit"),
+/** The default and the check of each option. */
+const OPTIONS: { readonly [K in keyof Given]: readonly [Given[K], Check] } = {
+  watchdogTimeout: [30_000, atLeast(300)],
+  prefix: ["", checkName],
+  pollCap: [3_000, atLeast(1)],
+  fairWaitTimeout: [300_000, atLeast(1)],
+  replicas: [0, atLeast(0)],
+  replicasTimeout: [1_000, atLeast(1)],
+  shardedPubSub: ["auto", oneOf("auto", true, false)],
+  commandTimeout: [3_000, atLeast(1)],
+  drift: [0.01, (value) => value], // Its bound depends on another option.
+  label: ["", checkLabel],
+  presence: [true, oneOf(true, false)],
+  warnAfter: [0, atLeast(1)],
+  traceHolds: [false, oneOf(true, false)],
+  reentrancy: ["context", oneOf("context", "explicit")],
+};
+
+const INTERNAL_DEFAULTS: Internals = {
+  clock: systemClock,
+  random: Math.random,
+  exactTimers: false,
+  legacyServer: false,
+  onMade: () => {},
 };
 
 /** `where`: the call that got the options. */
 export function checkClientOptions(value: unknown, where = "LockClient"): CheckedOptions {
-  const given = checkOptions(value, Object.keys(CHECKS), where);
+  const given = checkOptions(value, Object.keys(OPTIONS), where);
   const internals = (value as { [INTERNALS]?: Partial<Internals> } | undefined)?.[INTERNALS];
-  const checked: Record<string, unknown> = { ...DEFAULTS, ...internals };
-  for (const [name, setting] of Object.entries(given)) {
-    if (setting !== undefined) checked[name] = CHECKS[name as keyof LockClientOptions](setting, name);
+  const checked: Record<string, unknown> = { ...INTERNAL_DEFAULTS, ...internals };
+  for (const [name, [byDefault, check]] of Object.entries(OPTIONS)) {
+    const setting = given[name];
+    checked[name] = setting === undefined ? byDefault : check(setting, name);
   }
   checkDrift(checked as unknown as CheckedOptions);
   return checked as unknown as CheckedOptions;

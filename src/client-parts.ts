@@ -5,17 +5,14 @@ import type { CheckedOptions } from "./client-options.js";
 import { describeSelf, lookOf } from "./client-telling.js";
 import { Env } from "./env.js";
 import { Inspector } from "./inspection/inspector.js";
-import { whoHolds } from "./inspection/who-holds.js";
-import { outside } from "./owner/context.js";
 import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
-import { type Connection, isCluster } from "./redis/connection.js";
+import type { Connection } from "./redis/connection.js";
 import { KeepAlive } from "./redis/keep-alive.js";
 import { KnownMasters } from "./redis/known-masters.js";
 import { ownConnection } from "./redis/own-connection.js";
 import { Replicas } from "./redis/replicas.js";
-import { slotOf } from "./redis/slots.js";
 import { LivePermits } from "./semaphores/live-permits.js";
 import { ServerClock } from "./semaphores/server-clock.js";
 import { Sites } from "./waiting/sites.js";
@@ -43,40 +40,34 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     commandTimeout,
     shardedPubSub,
     legacyServer,
-    outside,
   });
-  const groupOf = isCluster(connection) ? slotOf : () => 0;
   const client = describeSelf(options.label);
-  const events = new Events(outside);
+  const events = new Events();
   const round = renewalInterval(watchdogTimeout);
-  const presence = new Presence(
-    { runner, events, client, round, look: () => look(), outside },
-    options.presence,
-  );
+  const presence = new Presence({ runner, events, client, round, look: () => look() }, options.presence);
   const { stir } = presence;
+  const inspector = new Inspector(runner, presence, prefix, () => env.assertOpen(""));
   const env = new Env({
     clientId: client.id,
     settings: options,
     clock,
     runner,
     masters: new KnownMasters(runner),
-    router: new Router(runner, outside),
+    router: new Router(runner),
     events,
     stir,
-    whoHolds: (locks) => who(locks),
+    whoHolds: inspector.whoHolds,
     replicas: makeReplicas(given, runner, options),
   });
-  env.sites = new Sites(env, outside);
+  env.sites = new Sites(env);
   env.live = env.liveSet();
-  env.watchdog = new Watchdog({ runner, lease: watchdogTimeout, groupOf, outside });
+  env.watchdog = new Watchdog(runner, watchdogTimeout);
   connection.on("ready", () => {
     env.sites.hintAll();
     env.watchdog.renewNow(env.live.all());
   });
   const permits = new LivePermits(env);
   const look = lookOf(env, permits);
-  const inspector = new Inspector(runner, presence, prefix, () => env.assertOpen(""));
-  const who = whoHolds(inspector, client, runner);
   return { env, permits, presence, serverClock: new ServerClock(runner), inspector };
 }
 

@@ -5,8 +5,10 @@ import { clientId } from "./base/ids.js";
 import type { Now } from "./base/now.js";
 import type { ClientParts } from "./client-parts.js";
 import type { Env } from "./env.js";
+import type { Grant } from "./lock/grant.js";
 import { bounded, type ClientInfo, MOST, type Told } from "./presence/told.js";
 import type { LivePermits } from "./semaphores/live-permits.js";
+import type { Waiter } from "./waiting/waiter.js";
 
 /** Describes a new client for people, and gives it an id. */
 export function describeSelf(label: string): ClientInfo {
@@ -16,61 +18,44 @@ export function describeSelf(label: string): ClientInfo {
 
 /** Returns a function that looks at what the client has and waits for: at most at as much as a client may tell. */
 export function lookOf(
-  env: Env,
+  { live, sites, clock, settings }: Env,
   permits: LivePermits,
 ): () => { readonly holds: Told[]; readonly waits: Told[] } {
   const numbers = new WeakMap<object, number>();
   let last = 0;
+  /** Readers see by it which holds and waits have the same owner. */
   const numberOf = (owner: object) => {
     const known = numbers.get(owner) ?? ++last;
     numbers.set(owner, known);
     return known;
   };
-  return () => ({ holds: holdsOf(env, permits, numberOf), waits: waitsOf(env, numberOf) });
-}
-
-/** The number of an owner: readers see by it which holds and waits have the same owner. */
-type NumberOf = (owner: object) => number;
-
-function holdsOf({ live, clock, settings }: Env, permits: LivePermits, numberOf: NumberOf): Told[] {
-  const told: Told[] = [];
-  for (const grant of live.all(MOST)) {
+  const heldBy = ({ holds: [first], kind: { key, kind }, wireId: ownerId, knownOwner }: Grant): Told[] => {
     // The owner has the lock since its first live hold, on either side.
-    const [first] = grant.holds;
-    if (!first) continue;
-    const { key, kind } = grant.kind;
-    const { acquiredAt: since, callSite } = first;
-    const owners = [numberOf(grant.knownOwner ?? grant)];
-    told.push({
-      key,
-      kind,
-      ownerId: grant.wireId,
-      since,
-      owners,
-      callSite: settings.traceHolds && callSite ? bounded(callSite.text) : undefined,
-    });
-  }
-  for (const { number, id, held } of permits.live.all(MOST)) {
-    const since = clock.wall() - held;
-    told.push({ key: number.key, kind: number.kind, ownerId: id, since, owners: [] });
-  }
-  return told;
-}
-
-function waitsOf({ sites, clock }: Env, numberOf: NumberOf): Told[] {
-  return sites.waiting.slice(0, MOST).flatMap((call): Told[] => {
+    if (!first) return [];
+    const { acquiredAt: since, callSite, grant } = first;
+    const owners = [numberOf(knownOwner ?? grant)];
+    const place = settings.traceHolds && callSite ? bounded(callSite.text) : undefined;
+    return [{ key, kind, ownerId, since, owners, callSite: place }];
+  };
+  const awaitedBy = (call: Waiter): Told[] => {
     const since = Math.round(clock.wall() - (clock.mono() - (call.waitsSince ?? 0)));
+    const ownerId = call.toldId;
+    const owners = [...new Set(call.owners())].map(numberOf);
     return call.wanted.parts
       .filter(({ env }) => env.sites === sites)
-      .map(({ key, kind, side }) => ({
-        key,
-        kind,
-        ownerId: call.toldId,
-        since,
-        owners: [...new Set(call.owners())].map(numberOf),
-        mode: side === "only" ? undefined : side,
-      }));
-  });
+      .map(({ key, kind, side }) => {
+        return { key, kind, ownerId, since, owners, mode: side === "only" ? undefined : side };
+      });
+  };
+  return () => {
+    const kept = permits.live.all(MOST).map(({ number: { key, kind }, id: ownerId, held }): Told => {
+      return { key, kind, ownerId, since: clock.wall() - held, owners: [] };
+    });
+    return {
+      holds: [...live.all(MOST).flatMap(heldBy), ...kept],
+      waits: sites.waiting.slice(0, MOST).flatMap(awaitedBy),
+    };
+  };
 }
 
 export function statsOf(parts: ClientParts): LockClientStats {

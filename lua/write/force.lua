@@ -31,7 +31,7 @@ if redis.call('HGET', lock, 'mode') == 'write' then
     end
   end
   redis.call('HSET', lock, 'mode', 'read')
-  settle_readers(lock, math.huge)
+  settle_readers(lock, redis.call('PTTL', lock))
 end
 note_forced(marker, fields, tombstones, tombstoneTtl)
 if #fields > 0 then

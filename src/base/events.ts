@@ -3,6 +3,7 @@ import { EventEmitter } from "eventemitter3";
 import { checkFunction, received } from "./arguments.js";
 import { isLockError, type LossReason } from "./errors.js";
 import { Figures } from "./figures.js";
+import { outside } from "./outside.js";
 import { trace } from "./trace.js";
 
 /** Kinds of locks and synchronizers, as events and `inspect` name them. */
@@ -121,15 +122,10 @@ const COUNTED: { readonly [E in LockEventName]?: (figures: Figures, event: LockE
   lost: (figures, { held }) => figures.ended("lost", held),
 };
 
-/** Delivers events outside every scope; `outside` runs a function there. */
+/** Delivers events outside every scope. */
 export class Events {
   readonly figures: Figures = new Figures();
   readonly #emitter = new EventEmitter();
-  readonly #outside: (fn: () => void) => void;
-
-  constructor(outside: (fn: () => void) => void) {
-    this.#outside = outside;
-  }
 
   /** Adds or removes a listener. @throws TypeError for an unknown event, and for a listener that is no function */
   listen<E extends LockEventName>(how: "on" | "once" | "off", event: E, listener: LockListener<E>): void {
@@ -148,7 +144,7 @@ export class Events {
   emit<E extends LockEventName>(event: E, payload: LockEvents[E]): void {
     COUNTED[event]?.(this.figures, payload as never);
     if (!this.heard(event)) return;
-    this.#outside(() => void this.#emitter.emit(event, payload));
+    outside(() => void this.#emitter.emit(event, payload));
   }
 
   /**

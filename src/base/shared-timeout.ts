@@ -1,6 +1,7 @@
 /** Many time-outs of one length on one timer: a timer for each command would cost more than the command. */
 import type { Clock } from "./clock.js";
 import { type Item, List } from "./list.js";
+import { outside } from "./outside.js";
 
 export interface Timed extends Item {
   /** Monotonic milliseconds; {@link SharedTimeout} sets it. */
@@ -14,14 +15,12 @@ export class SharedTimeout<T extends Timed> {
   /** The items whose time runs, in the order in which it ends. */
   readonly running: List<T> = new List();
   readonly #clock: Clock;
-  readonly #outside: (fn: () => void) => void;
   #armed = false;
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, ms: number, outside: (fn: () => void) => void) {
+  constructor(clock: Clock, ms: number) {
     this.#clock = clock;
     this.ms = ms;
-    this.#outside = outside;
   }
 
   /** Expires the item after `ms`, unless it is taken out of `running` before; `now` in monotonic milliseconds. */
@@ -39,7 +38,7 @@ export class SharedTimeout<T extends Timed> {
 
   #arm(ms: number): void {
     this.#armed = true;
-    this.#outside(() => {
+    outside(() => {
       this.#cancel = this.#clock.after(Math.max(1, Math.ceil(ms)), () => this.#check());
     });
   }

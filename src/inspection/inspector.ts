@@ -1,6 +1,7 @@
 /** Looks at locks without taking part: at one by its name, or at all that are held. */
 import { received } from "../base/arguments.js";
 import { isLockError } from "../base/errors.js";
+import { foremost, type NamedKey, THIS_PROCESS, type WhoHolds } from "../base/holder.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { dateOf } from "../base/platform.js";
 import { clientIdOf, type Presences } from "../presence/lookout.js";
@@ -9,7 +10,7 @@ import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, isCluster } from "../redis/connection.js";
 import { counterInspect, lockInspect } from "../scripts/generated.js";
 import { readNumber } from "../scripts/inspected.js";
-import { type HolderInfo, type KeysInfo, type LockInfo, readLockInfo } from "./lock-info.js";
+import { type KeysInfo, type LockInfo, readLockInfo } from "./lock-info.js";
 
 /** Options of {@link LockClient.inspect}. */
 export interface InspectOptions {
@@ -41,6 +42,9 @@ const MOST_KNOWN = 1_000;
 /** What a number can be. */
 export type NumberKind = "semaphore" | "permits" | "latch";
 
+/** Milliseconds that the text of an error waits for who holds the lock. */
+const SOON = 250;
+
 /** How many names are looked at together: more would keep other calls waiting. */
 const TOGETHER = 100;
 
@@ -49,6 +53,7 @@ export class Inspector {
   readonly #presence: Presence;
   readonly #prefix: string;
   readonly #assertOpen: () => void;
+  #isAsked = false;
   /** The kind of the numbers that this client used last, by key. */
   readonly #known = new Map<string, NumberKind>();
 
@@ -76,15 +81,34 @@ export class Inspector {
     return shown && this.#told(shown, key, presences);
   }
 
-  /**
-   * The first holder of a lock; undefined if the lock is free. Reads what the client of that holder tells, and no
-   * other.
-   */
-  async holder(name: string, key: string): Promise<HolderInfo | undefined> {
+  /** Asks Redis for one call at a time: many calls that time out together must not load a server that may be the reason. */
+  readonly whoHolds: WhoHolds = async (locks) => {
+    if (this.#isAsked) return undefined;
+    this.#isAsked = true;
+    try {
+      const holders = Promise.all(locks.map((lock) => this.#holder(lock)));
+      return foremost(await this.#runner.withTimeout("", holders, SOON));
+    } catch {
+      return undefined;
+    } finally {
+      this.#isAsked = false;
+    }
+  };
+
+  /** The first holder of a lock, in words. Reads what the client of that holder tells, and no other. */
+  async #holder({ name, key }: NamedKey): Promise<string | undefined> {
     const shown = await this.#shown(name, key, undefined);
     const [first] = shown?.holders ?? [];
     if (!shown || !first) return undefined;
-    return this.#told(shown, key, await this.#presence.lookOut(clientIdOf(first.ownerId))).holders[0];
+    const { ownerId } = first;
+    const presences = await this.#presence.lookOut(clientIdOf(ownerId));
+    const [its, own] = [presences.client(ownerId), this.#presence.client];
+    // A client of this process with the same label: its name would tell no more than "this process".
+    if (its && its.host === own.host && its.pid === own.pid && its.label === own.label) return THIS_PROCESS;
+    const since = presences.hold(key, ownerId)?.since;
+    const seconds = since === undefined ? 0 : Math.round((this.#runner.clock.wall() - since) / 1_000);
+    const time = since === undefined ? "" : ` for ${Math.max(0, seconds)} s`;
+    return `${its ? `${its.label} (pid ${its.pid})` : `owner ${ownerId}`}${time}`;
   }
 
   /** All that is held, in no order. A lock that is taken or given back meanwhile may be missing or not. */
@@ -149,12 +173,8 @@ export class Inspector {
     const call = { lockName: name, script: counterInspect, keys, args: {} };
     const { permits, out, hasLeases, isSet } = await this.#runner.call(call, readNumber);
     if (!isSet) return null;
-    const number = { name, holders: [], waiters: [], ttl: -1 };
     const kind = hasLeases ? "permits" : this.#known.get(key);
-    if (kind === "permits") return { ...number, kind, permits, limit: permits + out };
-    if (kind === "latch") return { ...number, kind, count: permits };
-    const info = { ...number, kind: "semaphore", permits } as const;
-    return kind ? info : { ...info, count: permits };
+    return { name, holders: [], waiters: [], ttl: -1, ...shownAs(kind, permits, out) };
   }
 
   /** Adds what clients tell to what the keys show. */
@@ -225,10 +245,20 @@ export function checkKinds(kinds: unknown): InspectOptions["kinds"] {
 
 /** Gives a number that shows no kind of its own the kind that its waiters take it for. */
 function namedBy(info: LockInfo, kind: string | undefined): LockInfo {
-  const { permits = 0, count = 0, ...number } = info;
-  if (kind === "latch") return { ...number, kind, count };
-  if (kind === "permits") return { ...number, kind, permits, limit: permits };
-  return kind === "semaphore" ? { ...number, kind, permits } : info;
+  const { permits = 0, count: _, ...number } = info;
+  const isNumber = kind === "semaphore" || kind === "permits" || kind === "latch";
+  return isNumber ? { ...number, ...shownAs(kind, permits, 0) } : info;
+}
+
+/** What a number is shown as. One that shows no kind of its own may be the permits of a semaphore, or a count. */
+function shownAs(
+  kind: NumberKind | undefined,
+  free: number,
+  out: number,
+): Pick<KeysInfo, "kind" | "permits" | "limit" | "count"> {
+  if (kind === "latch") return { kind, count: free };
+  if (kind === "permits") return { kind, permits: free, limit: free + out };
+  return { kind: "semaphore", permits: free, ...(kind ? {} : { count: free }) };
 }
 
 /** For the `catch` of a look: undefined for data of another kind. */

@@ -3,9 +3,9 @@
  * back, and the watchdog would renew it for the life of the process.
  */
 import { CallSite } from "../base/call-site.js";
+import { outside } from "../base/outside.js";
 import { warnOnce } from "../base/warnings.js";
 import { quietly } from "../base/work.js";
-import { outside } from "../owner/context.js";
 import type { Grant } from "./grant.js";
 
 /** So many calls of a client note where they were made, for the warning, in so many milliseconds: noting costs microseconds. */

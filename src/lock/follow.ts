@@ -1,8 +1,8 @@
 /** Tells how a hold lives to those who listen for it. */
 import { type HoldContext, holdChannel, isHeard } from "../base/channels.js";
 import type { LockEvent } from "../base/events.js";
+import { outside } from "../base/outside.js";
 import type { Env } from "../env.js";
-import { outside } from "../owner/context.js";
 import type { HoldRecord } from "./hold-record.js";
 
 /**

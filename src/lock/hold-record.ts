@@ -4,8 +4,9 @@ import type { CallSite } from "../base/call-site.js";
 import { failure, tellCaller } from "../base/caller.js";
 import { type Clock, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
+import { outside } from "../base/outside.js";
 import type { Side } from "../base/traits.js";
-import { type Frame, outside } from "../owner/context.js";
+import type { Frame } from "../owner/context.js";
 import type { OpenHold, OwnerRecord } from "../owner/record.js";
 
 /** What an owner has of a lock or of a group, of which a hold is one count. */

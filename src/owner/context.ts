@@ -1,10 +1,10 @@
 /**
  * Finds the owner that a call acts for: by the chain of scopes and runs around the current async context.
  *
- * A frame is pushed by `client.scope(fn)` and by `lock.run(fn)` and is open until its fn settles. The store lives on
- * globalThis, so that an ESM and a CJS copy of the library in one process see the same chain.
+ * A frame is pushed by `client.scope(fn)` and by `lock.run(fn)` and is open until its fn settles.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
+import type { AsyncLocalStorage } from "node:async_hooks";
+import { around } from "../base/outside.js";
 import type { OwnerRecord } from "./record.js";
 
 export interface Frame {
@@ -16,10 +16,7 @@ export interface Frame {
   open: boolean;
 }
 
-const STORE = Symbol.for("holdfast.context/4");
-const globals = globalThis as { [STORE]?: AsyncLocalStorage<Frame | undefined> };
-globals[STORE] ??= new AsyncLocalStorage<Frame | undefined>();
-const store = globals[STORE];
+const store = around as AsyncLocalStorage<Frame | undefined>;
 
 /** A new open frame inside the current one. A frame that has ended is no parent: its async context outlived it. */
 export function openFrame(
@@ -61,11 +58,6 @@ function begin<T>(value: T | PromiseLike<T>): T | PromiseLike<T> {
   if (value instanceof Promise || typeof (value as PromiseLike<T> | undefined)?.then !== "function")
     return value;
   return new Promise((resolve, reject) => void (value as PromiseLike<T>).then(resolve, reject));
-}
-
-/** Runs fn outside every scope: for listeners, and for timers and connections that outlive the call that made them. */
-export function outside<T>(fn: () => T): T {
-  return store.getStore() === undefined ? fn() : store.run(undefined, fn);
 }
 
 /**

@@ -5,6 +5,7 @@
 import { isLockError } from "../base/errors.js";
 import type { Events } from "../base/events.js";
 import { CLIENT_INDEX, clientKey } from "../base/names.js";
+import { outside } from "../base/outside.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { clientDescribe, clientEnlist, clientTell } from "../scripts/generated.js";
 import { lookOut, type Presences } from "./lookout.js";
@@ -25,8 +26,6 @@ export interface PresenceOptions {
   readonly round: number;
   /** All holds and waits of the client, of any age. */
   readonly look: () => { readonly holds: readonly Told[]; readonly waits: readonly Told[] };
-  /** Runs a function outside every scope. */
-  readonly outside: (fn: () => void) => void;
 }
 
 export class Presence {
@@ -74,7 +73,7 @@ export class Presence {
   #arm(ms: number): void {
     this.#cancel?.();
     this.#isSoon = ms <= LOOK;
-    const { runner, outside } = this.#options;
+    const { runner } = this.#options;
     outside(() => {
       this.#cancel = runner.clock.after(ms, () => this.#tick());
     });

@@ -5,6 +5,7 @@
  * pub/sub each master that has channels needs one, and channels move with their slots. A message is only a hint to try
  * again: a message too many costs one try, and no message is trusted.
  */
+import { outside } from "../base/outside.js";
 import { microtask } from "../base/platform.js";
 import { trace } from "../base/trace.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -35,17 +36,14 @@ const ANY_NODE = "";
 
 export class Router {
   readonly runner: CommandRunner;
-  readonly #outside: (fn: () => void) => void;
   readonly #listeners = new Map<string, Set<Listener>>();
   /** By node (`host:port`). */
   readonly #subscribers = new Map<string, Subscriber>();
   #cancelSettle: (() => void) | undefined;
   #closed = false;
 
-  /** `outside` runs a function outside every scope: a socket passes the context in which it was made to its listeners. */
-  constructor(runner: CommandRunner, outside: (fn: () => void) => void) {
+  constructor(runner: CommandRunner) {
     this.runner = runner;
-    this.#outside = outside;
     const { connection } = runner;
     if (!isCluster(connection)) return;
     for (const change of ["refresh", "-node", "ready"]) connection.on(change, () => this.settleSoon());
@@ -64,7 +62,7 @@ export class Router {
       this.#welcome(channel, listener);
     } else {
       this.#listeners.set(channel, new Set([listener]));
-      this.#outside(() => this.#subscribeAtHome(channel));
+      outside(() => this.#subscribeAtHome(channel));
     }
     return () => this.#unsubscribe(channel, listener);
   }
@@ -100,14 +98,10 @@ export class Router {
       if (node !== home?.node) subscriber.remove(channel);
     }
     if (!home) return this.settleSoon();
-    const subscriber = this.#subscribers.get(home.node) ?? this.#connect(home.node, home.source);
-    if (!subscriber.has(channel)) subscriber.add(channel);
-  }
-
-  #connect(node: string, source: ServerConnection): Subscriber {
-    const subscriber = new Subscriber(source, this);
+    const { node, source } = home;
+    const subscriber = this.#subscribers.get(node) ?? new Subscriber(source, this);
     this.#subscribers.set(node, subscriber);
-    return subscriber;
+    subscriber.add(channel);
   }
 
   /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
@@ -140,7 +134,7 @@ export class Router {
     if (this.#closed || this.#cancelSettle) return;
     this.#cancelSettle = this.runner.clock.after(SETTLE_PAUSE, () => {
       this.#cancelSettle = undefined;
-      this.#outside(() => this.#settle());
+      outside(() => this.#settle());
     });
   }
 

@@ -43,16 +43,13 @@ export class Subscriber {
     this.#connection.on("ready", () => this.retry());
   }
 
-  has(channel: string): boolean {
-    return this.#channels.has(channel);
-  }
-
   /** Whether the server has confirmed the channel on the present connection. */
   listensTo(channel: string): boolean {
     return this.#channels.get(channel) === true;
   }
 
   add(channel: string): void {
+    if (this.#channels.has(channel)) return;
     this.#channels.set(channel, false);
     this.#alive.need();
     if (this.#connection.status === "ready") this.#subscribe(channel);

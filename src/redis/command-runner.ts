@@ -31,8 +31,6 @@ export interface CommandRunnerOptions {
   readonly shardedPubSub: boolean | "auto";
   /** Test only: take the path for servers before Redis 7. */
   readonly legacyServer: boolean;
-  /** Runs a function outside every scope. */
-  readonly outside: (fn: () => void) => void;
 }
 
 export class CommandRunner implements CommandHost {
@@ -67,9 +65,9 @@ export class CommandRunner implements CommandHost {
     this.clock = clock;
     this.commandTimeout = options.commandTimeout;
     this.isCluster = isCluster(connection);
-    this.limit = new SharedTimeout(clock, options.commandTimeout, options.outside);
+    this.limit = new SharedTimeout(clock, options.commandTimeout);
     this.servers = new Servers(connection, clock, options.commandTimeout);
-    this.#trouble = new Trouble(connection, (address) => this.servers.answersOf(address));
+    this.#trouble = new Trouble(connection, this.servers);
     this.sender = new Sender(connection, options.legacyServer);
     this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
     this.backlog = new Backlog(this);
@@ -157,10 +155,7 @@ export class CommandRunner implements CommandHost {
   }
 
   /** The error of a call that got no usable answer. Its default cause is the trouble of the connection, or of the server. */
-  unavailable(
-    lockName: string,
-    cause: Error = this.#trouble.cause(this.servers.refusal),
-  ): RedisUnavailableError {
+  unavailable(lockName: string, cause: Error = this.#trouble.cause): RedisUnavailableError {
     return new RedisUnavailableError(lockName, cause);
   }
 

@@ -23,18 +23,13 @@ const WITHOUT_DEFAULT =
  * own from it.
  */
 export function connectionTo(target: string | object): Connection {
-  checkTarget(target);
+  const advice = adviceOn(target);
+  if (advice !== undefined)
+    throw new TypeError(`connect takes a redis:// or rediss:// URL, or ioredis options${advice}`);
   const { Redis } = loadIoredis();
   if (typeof target === "object") checkNames(target, Redis.defaultOptions);
   // ioredis takes the first of options that differ.
   return checkConnection(make(() => new Redis({ lazyConnect: true }, target)));
-}
-
-/** Refuses what ioredis would pass over: it would connect to its default address instead. */
-function checkTarget(target: unknown): void {
-  const advice = adviceOn(target);
-  if (advice === undefined) return;
-  throw new TypeError(`connect takes a redis:// or rediss:// URL, or ioredis options${advice}`);
 }
 
 /** A name that is misspelt, such as that of the host, would lead elsewhere. */
@@ -47,6 +42,7 @@ function checkNames(target: object, defaults: object | undefined): void {
   throw new TypeError(`connect knows no option ${JSON.stringify(unknown)} of ioredis; ${way}`);
 }
 
+/** What to do about a target that ioredis would pass over: it would connect to its default address instead. */
 function adviceOn(target: unknown): string | undefined {
   if (typeof target === "string") {
     if (!/^rediss?:\/\//.test(target)) return "";

@@ -141,16 +141,13 @@ export function lookForMasters(connection: Connection): void {
 
 /** Refuses what is no ioredis connection, and a connection with a key prefix: its keys and channels would not match. */
 export function checkConnection(value: unknown): Connection {
-  const candidate = value as Partial<Connection> | null | undefined;
+  const connection = value as Connection;
   const fits =
-    typeof candidate === "object" &&
-    candidate !== null &&
-    typeof candidate.evalsha === "function" &&
-    typeof candidate.eval === "function" &&
-    typeof candidate.duplicate === "function" &&
-    typeof candidate.options === "object";
+    typeof value === "object" &&
+    value !== null &&
+    ["evalsha", "eval", "duplicate"].every((name) => hasMethod(value, name)) &&
+    typeof connection.options === "object";
   if (!fits) throw new TypeError(`redis must be an ioredis Redis or Cluster${whatCame(value)}`);
-  const connection = candidate as Connection;
   const { keyPrefix, redisOptions } = connection.options;
   if (keyPrefix || redisOptions?.keyPrefix) {
     // ioredis prefixes keys but not channels, so releases would be announced where nobody listens.
@@ -159,17 +156,20 @@ export function checkConnection(value: unknown): Connection {
   return connection;
 }
 
+function hasMethod(value: object, name: string): boolean {
+  return typeof (value as Record<string, unknown>)[name] === "function";
+}
+
 /** What came instead of a connection, and what to do about it. */
 function whatCame(value: unknown): string {
   if (typeof value === "string") return "; LockClient.connect takes a URL";
   if (typeof value !== "object" || value === null) return `, not ${received(value)}`;
-  const has = (name: string) => typeof (value as Record<string, unknown>)[name] === "function";
-  if (has("sendCommand") && "isOpen" in value) {
+  if (hasMethod(value, "sendCommand") && "isOpen" in value) {
     const way = "import { fromNodeRedis } from 'holdfast/node-redis'";
     return `, not a client of the package redis; that goes into new LockClient(fromNodeRedis(client)): ${way}`;
   }
-  if (has("customCommand") && has("invokeScript"))
+  if (hasMethod(value, "customCommand") && hasMethod(value, "invokeScript"))
     return ", not a client of Valkey GLIDE; use ioredis, iovalkey or redis";
-  if (has("evalsha")) return ", which can make a connection like itself by duplicate()";
+  if (hasMethod(value, "evalsha")) return ", which can make a connection like itself by duplicate()";
   return `, not ${received(value)}; LockClient.connect takes the options of one`;
 }

@@ -16,8 +16,6 @@ export class ServerHealth {
   #silentSince = 0;
   /** Monotonic milliseconds: when its connection was closed last because of its silence. */
   #resetAt = 0;
-  /** How often it has given an answer that can be used. */
-  answers = 0;
   /** The last call was given up without an answer. */
   #gaveUp = false;
   /** Why the server refused a command, if it has given no usable answer since. */
@@ -72,7 +70,6 @@ export class ServerHealth {
 
   /** The server has given an answer that can be used; `now` in monotonic milliseconds. */
   answered(now: number = this.#clock.mono()): void {
-    this.answers++;
     this.#gaveUp = false;
     this.refusal = undefined;
     this.#silentSince = now;

@@ -34,11 +34,6 @@ export class Servers {
     return !this.connected || (owing.length > 0 && owing.every(({ away }) => away));
   }
 
-  /** How many answers the server at this address has given. */
-  answersOf(address: string): number {
-    return this.#servers.get(address)?.answers ?? 0;
-  }
-
   /** What a server that owes an answer said instead. */
   get refusal(): Error | undefined {
     for (const { owesAnswer, refusal } of this.#servers.values()) if (owesAnswer && refusal) return refusal;
@@ -66,8 +61,10 @@ export class Servers {
    * cluster.
    */
   healthOf(key: string | undefined): ServerHealth {
-    if (this.#only) return this.#only;
-    const address = key === undefined ? "" : masterAddress(this.#connection, key);
+    return this.#only ?? this.at(key === undefined ? "" : masterAddress(this.#connection, key));
+  }
+
+  at(address: string): ServerHealth {
     let health = this.#servers.get(address);
     if (!health) {
       health = new ServerHealth(this.#clock, this.#commandTimeout);

@@ -2,36 +2,33 @@
  * Remembers what is wrong with a connection, as the cause of the errors of calls that got no answer. A cluster stays ready
  * when it loses a node, so the trouble of a node is over with its next answer.
  */
+import { noop } from "../base/work.js";
 import { addressOf, type Connection, isCluster } from "./connection.js";
 import { scrubbed } from "./failures.js";
+import type { Servers } from "./servers.js";
 
 export class Trouble {
   readonly #connection: Connection;
-  /** How many answers the server at this address has given. */
-  readonly #answersOf: (address: string) => number;
-  /** The last error of the connection; undefined once it is ready again. */
+  readonly #servers: Servers;
+  /** The last error of the connection; undefined once it is over. */
   #last: Error | undefined;
-  /** The node that {@link #last} is about, and how many answers it had given before. */
-  #node: { readonly address: string; readonly answers: number } | undefined;
+  /** Stops the look-out for the answer of the node that {@link #last} is about. */
+  #stop: () => void = noop;
 
-  constructor(connection: Connection, answersOf: (address: string) => number) {
+  constructor(connection: Connection, servers: Servers) {
     this.#connection = connection;
-    this.#answersOf = answersOf;
-    connection.on("error", (error: unknown) => this.#blame(error));
+    this.#servers = servers;
+    connection.on("error", (error: unknown) => this.#blame(error, this.#where));
     connection.on("node error", (error: unknown, address: string) => {
       this.#blame(error, address);
-      this.#node = { address, answers: answersOf(address) };
+      this.#stop = servers.at(address).onAnswer(() => this.#over());
     });
-    connection.on("ready", () => {
-      this.#last = undefined;
-    });
+    connection.on("ready", () => this.#over());
   }
 
-  /** Why a call got no usable answer. `refusal`: what the server said to the last one, if it said something. */
-  cause(refusal: Error | undefined): Error {
-    const node = this.#node;
-    if (node && this.#answersOf(node.address) > node.answers) this.#last = this.#node = undefined;
-    const known = this.#last ?? refusal;
+  /** Why a call got no usable answer: the last error, or what a server said to the last one. */
+  get cause(): Error {
+    const known = this.#last ?? this.#servers.refusal;
     if (known) return known;
     const { status } = this.#connection;
     return new Error(
@@ -47,9 +44,14 @@ export class Trouble {
     return options.sentinels ? "the master of the sentinels" : addressOf(this.#connection);
   }
 
-  #blame(error: unknown, where: string = this.#where): void {
+  #over(): void {
+    this.#stop();
+    this.#last = undefined;
+  }
+
+  #blame(error: unknown, where: string): void {
     if (!(error instanceof Error)) return;
-    this.#node = undefined;
+    this.#over();
     const known = scrubbed(error);
     if (!known.message.includes(where)) known.message = `${where}: ${known.message}`;
     const { code } = error as NodeJS.ErrnoException;

@@ -1346,7 +1346,7 @@ ${sharedReadersReaderLeft}
 ${sharedReadersSeesReader}
 ${sharedReadersLongestReader}
 ${sharedReadersSettleReaders}
-settle_readers(lock, math.huge) end
+settle_readers(lock, redis.call('PTTL', lock)) end
 redis.call('SET', marker, table.concat(fields, ' '), 'PX', tombstoneTtl)
 for _, owner in ipairs(fields) do
 redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end

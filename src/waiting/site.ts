@@ -8,6 +8,7 @@
  */
 import { UnsupportedServerError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
+import { outside } from "../base/outside.js";
 import type { Timed } from "../base/shared-timeout.js";
 import { Turn } from "./handover.js";
 import type { Sites } from "./sites.js";
@@ -105,7 +106,7 @@ export class Site implements Timed {
   /** The first in line tries again in `ms`, unless something happens before. */
   sleep(ms: number): void {
     this.#stopSleep();
-    const { clock, outside } = this.#sites;
+    const { clock } = this.#sites;
     outside(() => {
       this.#cancelSleep = clock.after(ms, () => {
         this.#cancelSleep = undefined;

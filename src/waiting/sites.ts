@@ -15,18 +15,15 @@ const KEPT = 20;
 export class Sites {
   readonly env: Env;
   readonly clock: Clock;
-  /** Runs a function outside every scope. */
-  readonly outside: (fn: () => void) => void;
   readonly kept: SharedTimeout<Site>;
   /** Calls that may stand without a command of their own: they wait, or their members have the commands. */
   readonly #calls = new Set<Waiter>();
   readonly #sites = new Map<string, Site>();
 
-  constructor(env: Env, outside: (fn: () => void) => void) {
+  constructor(env: Env) {
     this.env = env;
     this.clock = env.clock;
-    this.outside = outside;
-    this.kept = new SharedTimeout(env.clock, KEPT, outside);
+    this.kept = new SharedTimeout(env.clock, KEPT);
   }
 
   /** From now on the client knows the call: it keeps the connections for it, and ends it by its own close. */

@@ -7,10 +7,12 @@
  */
 import { type Instant, instant, onMono } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
+import { outside } from "../base/outside.js";
 import { trace } from "../base/trace.js";
 import type { AnyScriptCall } from "../redis/call.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { isOfOneKey } from "../redis/failures.js";
+import { slotOf } from "../redis/slots.js";
 import { type TimerEntry, TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
@@ -66,23 +68,17 @@ export type RenewalScript = (
   lease: number,
 ) => Pick<AnyScriptCall, "script" | "keys" | "args">;
 
-export interface WatchdogOptions {
-  readonly runner: CommandRunner;
-  /** Milliseconds that each renewal asks for. */
-  readonly lease: number;
-  /** Keys of different groups must not share a command. On a cluster, the group is the slot. */
-  readonly groupOf: (key: string) => number;
-  readonly outside: (fn: () => void) => void;
-}
-
 export class Watchdog {
-  readonly #options: WatchdogOptions;
+  readonly #runner: CommandRunner;
+  readonly #lease: number;
   readonly #heap = new TimerHeap<Leased>();
   #armedFor = NEVER;
   #cancel: (() => void) | undefined;
 
-  constructor(options: WatchdogOptions) {
-    this.#options = options;
+  /** `lease`: milliseconds that each renewal asks for. */
+  constructor(runner: CommandRunner, lease: number) {
+    this.#runner = runner;
+    this.#lease = lease;
   }
 
   /** Schedules `leased` anew, or removes it if nothing is due any more. */
@@ -100,14 +96,14 @@ export class Watchdog {
 
   /** A command that granted or renewed was sent at `sent`: the next renewal is due a third of the lease later. */
   renewAfter(leased: Leased, sent: Instant, now: Instant): void {
-    leased.renewAt = onMono(sent, now) + renewalInterval(this.#options.lease);
+    leased.renewAt = onMono(sent, now) + renewalInterval(this.#lease);
   }
 
   /** The connection is back: by a renewal each learns whether the server still has it. */
   renewNow(all: readonly Leased[]): void {
     for (const leased of all) {
       if (!leased.isRenewed || leased.renewAt === NEVER) continue;
-      leased.renewAt = this.#options.runner.clock.mono();
+      leased.renewAt = this.#runner.clock.mono();
       this.watch(leased);
     }
   }
@@ -123,8 +119,7 @@ export class Watchdog {
     if (!first || first.dueAt >= this.#armedFor) return;
     this.#cancel?.();
     this.#armedFor = first.dueAt;
-    const { runner, outside } = this.#options;
-    const { clock } = runner;
+    const { clock } = this.#runner;
     outside(() => {
       this.#cancel = clock.after(Math.max(0, Math.ceil(first.dueAt - clock.mono())), () => this.#tick());
     });
@@ -132,8 +127,7 @@ export class Watchdog {
 
   #tick(): void {
     this.#armedFor = NEVER;
-    const { runner, lease } = this.#options;
-    const horizon = runner.clock.mono() + lease * SLACK;
+    const horizon = this.#runner.clock.mono() + this.#lease * SLACK;
     const near: Leased[] = [];
     for (let first = this.#heap.first; first && first.dueAt <= horizon; first = this.#heap.first) {
       this.#heap.remove(first);
@@ -154,12 +148,13 @@ export class Watchdog {
     this.#arm();
   }
 
+  /** On a cluster keys of different slots must not share a command. */
   *#batches(renewals: readonly Renewal[]): Iterable<Renewal[]> {
     const open = new Map<RenewalScript, Map<number, Renewal[]>>();
     for (const renewal of renewals) {
       const groups = open.get(renewal.script) ?? new Map<number, Renewal[]>();
       open.set(renewal.script, groups);
-      const group = this.#options.groupOf(renewal.key);
+      const group = this.#runner.isCluster ? slotOf(renewal.key) : 0;
       const batch = groups.get(group) ?? [];
       groups.set(group, batch);
       batch.push(renewal);
@@ -173,14 +168,14 @@ export class Watchdog {
   #send(batch: readonly Renewal[]): void {
     const [first] = batch;
     if (!first) return;
-    const { runner, lease } = this.#options;
+    const runner = this.#runner;
     const sent = instant(runner.clock);
     const call = {
-      ...first.script(batch, lease),
+      ...first.script(batch, this.#lease),
       // An error of this command concerns all locks of the batch, so the call names none.
       lockName: "",
       // A renewal without an answer is given up early enough for another try within the lease.
-      within: Math.min(runner.commandTimeout, lease / 3),
+      within: Math.min(runner.commandTimeout, renewalInterval(this.#lease)),
       vital: true,
       late: (reply: unknown) => {
         // A proxy may answer anything, and this answer has no call that could reject.
@@ -206,8 +201,8 @@ export class Watchdog {
     if (!isHeld) return;
     if (!leased.has(word)) return leased.gone(word);
     leased.isSuspended = false;
-    this.renewAfter(leased, sent, instant(this.#options.runner.clock));
-    leased.raise(sent, this.#options.lease, term);
+    this.renewAfter(leased, sent, instant(this.#runner.clock));
+    leased.raise(sent, this.#lease, term);
     this.watch(leased);
     leased.tell("renewed");
   }
@@ -218,8 +213,7 @@ export class Watchdog {
     const { isHeld } = leased;
     leased.renewing--;
     if (!isHeld) return;
-    const { runner, lease } = this.#options;
-    leased.renewAt = runner.clock.mono() + retryInterval(lease);
+    leased.renewAt = this.#runner.clock.mono() + retryInterval(this.#lease);
     this.watch(leased);
     if (leased.isSuspended) return;
     leased.isSuspended = true;
@@ -229,7 +223,7 @@ export class Watchdog {
   /** The server has renewed after all: by a renewal that got no answer in time. */
   #renewedLate(batch: readonly Renewal[], words: readonly number[], sent: Instant): void {
     for (const [i, { leased, term }] of batch.entries()) {
-      if ((words[i] ?? 0) > 0 && leased.isHeld) leased.raise(sent, this.#options.lease, term);
+      if ((words[i] ?? 0) > 0 && leased.isHeld) leased.raise(sent, this.#lease, term);
     }
   }
 }

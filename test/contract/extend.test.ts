@@ -73,6 +73,23 @@ row(
 );
 
 row(
+  "extend() to earlier of a kept hold while a renewal is on its way leaves it kept [§2 extend-earlier] [§2 lease]",
+  { kinds: SINGLE, client: { watchdogTimeout: WATCHDOG, commandTimeout: 2 * WATCHDOG } },
+  async ({ lock, pass, a }) => {
+    const hold = await lock.lock();
+    await hold.extend(LATER);
+    a.keep("replies");
+    await pass(WATCHDOG / 2);
+    expect(a.onTheirWay).toBe(1);
+    await hold.extend(WATCHDOG);
+    await a.letGo();
+    await pass(3 * WATCHDOG);
+    expect(hold.isHeld).toBe(true);
+    await hold.unlock();
+  },
+);
+
+row(
   "extend() to earlier moves the deadline here alone, so Redis keeps its time [§2 extend-earlier] [§2 ttl-never-lowered]",
   async ({ lock, view, pass }) => {
     const hold = await lock.lock({ lease: 60_000 });

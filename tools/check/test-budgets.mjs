@@ -3,14 +3,14 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 10_110,
+  contract: 10_130,
   delivery: 3_790,
   entries: 8_240,
   faults: 3_350,
   fleet: 3_570,
   interop: 3_430,
   kinds: 5_330,
-  lua: 3_420,
+  lua: 3_390,
   simulation: 5_940,
   support: 4_050,
   topology: 1_770,
