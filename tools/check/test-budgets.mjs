@@ -11,7 +11,7 @@ const LINES = {
   interop: 3_430,
   kinds: 5_330,
   lua: 3_420,
-  simulation: 5_940,
+  simulation: 5_570,
   support: 4_050,
   topology: 1_770,
 };
