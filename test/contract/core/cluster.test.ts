@@ -13,7 +13,7 @@ import {
   startCluster,
   type TestClient,
 } from "../../support/index.js";
-import { FENCED, PLAIN, READ } from "../../support/place/index.js";
+import { FENCED, MULTI, PLAIN, READ } from "../../support/place/index.js";
 import { coreRows } from "./rows.js";
 
 failOnUnhandledRejections();
@@ -44,7 +44,8 @@ const { engine, version } = await findRedis();
 const missing = (await hasShardedPubSub()) ? undefined : `${engine} ${version} has no sharded pub/sub`;
 
 coreRows([
-  { title: "ioredis", connect: () => cluster.connect(), endings, kinds: [PLAIN, READ, FENCED] },
+  // The members of a MultiLock have names, and so masters, of their own.
+  { title: "ioredis", connect: () => cluster.connect(), endings, kinds: [PLAIN, READ, FENCED, MULTI] },
   {
     title: "ioredis, messages by SPUBLISH",
     connect: () => cluster.connect(),
