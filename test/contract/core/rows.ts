@@ -20,7 +20,7 @@ import { untilWaiting } from "../helpers.js";
 /** A way to Redis. */
 export interface Way {
   readonly title: string;
-  /** Makes a connection at each call; whoever lists the way ends them. */
+  /** Makes a connection at each call, which ends with its server or is `kept`. */
   connect(): RedisConnection;
   readonly options?: LockClientOptions;
   /** Endings of names; default none. On a cluster they decide about slots and channels. */
@@ -41,10 +41,21 @@ const LITTLE = 2_000;
 const KEPT = 12_000;
 
 let names = 0;
+const opened: { disconnect?(): unknown; destroy?(): unknown }[] = [];
+
+/** A user's connection for a way, which ends after the rows of its file. */
+export function kept<T extends object>(client: T): T {
+  (client as { on(event: string, listener: () => void): void }).on("error", () => {});
+  opened.push(client);
+  return client;
+}
 
 /** Defines the rows for each way, and runs the ways side by side. */
 export function coreRows(ways: readonly Way[]): void {
   vi.setConfig({ maxConcurrency: 20 }); // a row waits most of its time
+  afterAll(() => {
+    for (const each of opened.splice(0)) (each.disconnect ?? each.destroy)?.call(each);
+  });
   describe.concurrent.each(ways.map((way) => ({ way, title: way.title })))("$title", ({ way }) => {
     if (way.missing !== undefined) {
       test("keeps the core of the contract", ({ skip }) => skip(way.missing));
