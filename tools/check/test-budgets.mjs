@@ -3,7 +3,7 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 9_980,
+  contract: 9_950,
   delivery: 3_790,
   entries: 8_240,
   faults: 3_350,
