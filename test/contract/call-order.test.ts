@@ -1,17 +1,7 @@
 /** Contract section 3, last sentence: calls of one owner on one lock count in call order, and none waits for another's answer. */
 import { expect } from "vitest";
 import type { Hold } from "../../src/index.js";
-import {
-  deferred,
-  EXCLUSIVE,
-  FENCED,
-  failure,
-  PLAIN,
-  row,
-  SINGLE,
-  WRITE,
-  watch,
-} from "../support/place/index.js";
+import { row, SINGLE, watch } from "../support/place/index.js";
 
 row.real(
   "a second lock() while the first still waits re-enters as soon as one of them is granted [§3 second-while-first-waits]",
@@ -31,24 +21,6 @@ row.real(
       for (const _ of holds) await lock.unlock();
     });
     expect(await twin.isLocked()).toBe(false);
-  },
-);
-
-row(
-  "a lock() that waits re-enters as soon as another call of its owner is granted [§3 second-while-first-waits]",
-  { kinds: [PLAIN, FENCED, WRITE] },
-  async ({ client, lock, rival, view, settle }) => {
-    const owner = client.newOwner();
-    const theirs = await rival.lock({ lease: 60_000 });
-    const waiting = [1, 2].map(() => watch(lock.lock({ owner })));
-    await settle();
-    await view.wipe();
-    const elsewhere = await lock.tryLock(0, 60_000, { owner });
-    await settle();
-    expect(waiting.map(({ value }) => value?.ownerId)).toEqual([elsewhere?.ownerId, elsewhere?.ownerId]);
-    expect(await view.count()).toBe(3);
-    expect(await failure(theirs.unlock())).toMatchObject({ code: "LOCK_LOST" });
-    for (const hold of [elsewhere, ...waiting.map(({ value }) => value)]) await hold?.unlock();
   },
 );
 
@@ -211,24 +183,5 @@ row(
     await settle();
     await a.letGo();
     expect([nested.outcome, released.state, await view.hash()]).toEqual(["enough", "resolved", {}]);
-  },
-);
-
-row(
-  "an unlock() goes through while a run of its owner waits for its turn [§3 call-order]",
-  { kinds: EXCLUSIVE },
-  async ({ client, lock, settle }) => {
-    await client.scope(async () => {
-      const end = deferred();
-      const run = watch(lock.run(() => end.promise));
-      await settle();
-      const sibling = watch(lock.run(() => {}));
-      const bare = await lock.lock();
-      await lock.unlock();
-      expect([bare.isHeld, sibling.state]).toEqual([false, "pending"]);
-      end.resolve();
-      await settle();
-      expect([run.state, sibling.state]).toEqual(["resolved", "resolved"]);
-    });
   },
 );

@@ -55,7 +55,7 @@ row(
 );
 
 row(
-  "extend() of a kept hold never goes below watchdogTimeout, and it is kept all the same [§2 extend-later]",
+  "extend() of a kept hold never goes below watchdogTimeout, and it is kept all the same, its later deadline too [§2 extend-later] [§2 one-deadline] [§2 ttl-never-lowered]",
   { client: { watchdogTimeout: WATCHDOG } },
   async ({ lock, pass, view }) => {
     const hold = await lock.lock();

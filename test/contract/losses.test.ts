@@ -135,19 +135,6 @@ row.real(
 );
 
 row.real(
-  "the unlock that finds the lock taken leaves the new holder alone [§2 loss-noticed] [§6 reasons]",
-  async ({ lock, rival, view }) => {
-    const hold = await lock.lock();
-    await view.wipe();
-    const theirs = await rival.lock();
-    expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason: "taken" });
-    expect(await view.count()).toBe(1);
-    expect(theirs.isHeld).toBe(true);
-    await theirs.unlock();
-  },
-);
-
-row.real(
   "another owner of the client that is granted a lock tells the one that had it, at once [§6 reasons] [B291]",
   { kinds: EXCLUSIVE },
   async ({ lock, view, twin }) => {

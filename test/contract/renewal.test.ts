@@ -45,18 +45,6 @@ row(
   },
 );
 
-row.real(
-  "a kept hold outlives watchdogTimeout, and a leased one does not outlive its lease [§2 lease]",
-  { client: { watchdogTimeout: 600 }, kinds: SINGLE },
-  async ({ lock, other, pass }) => {
-    const kept = await lock.lock();
-    const leased = await other.lock({ lease: 600 });
-    await pass(1_300);
-    expect([kept.isHeld, leased.isHeld]).toEqual([true, false]);
-    await kept.unlock();
-  },
-);
-
 row(
   "an owner is renewed as long as one of its holds was taken without a lease, and no longer [§2 watchdog-any]",
   { client },
@@ -186,19 +174,6 @@ for (const [title, wait] of [
     },
   );
 }
-
-row(
-  "a renewal does not lower a deadline that was extended beyond it [§2 one-deadline] [§2 ttl-never-lowered]",
-  { client },
-  async ({ lock, pass, view }) => {
-    const hold = await lock.lock();
-    await hold.extend(60_000);
-    await pass(2 * ROUND);
-    expect(hold.remaining).toBe(60_000 * 0.99 - 2 - 2 * ROUND);
-    expect(await view.ttl()).toBe(60_000 - 2 * ROUND);
-    await hold.unlock();
-  },
-);
 
 row(
   "an unlock during a renewal is the end: the answer means nothing, and the next hold has a round of its own [§2 wire-id-once] [F20]",

@@ -58,15 +58,6 @@ row(
   },
 );
 
-row("the runs of a tree act for one owner, whatever their locks [§3 run-tree]", async ({ lock, other }) => {
-  await lock.run((outer) =>
-    other.run(async (inner) => {
-      expect(await lock.isHeldByCurrentOwner({ owner: inner })).toBe(true);
-      expect(await other.isHeldByCurrentOwner({ owner: outer })).toBe(true);
-    }),
-  );
-});
-
 row(
   "each tree of runs has an owner of its own, which ends with its outermost run [§3 run-tree]",
   async ({ lock, other }) => {

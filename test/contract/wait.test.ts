@@ -71,20 +71,6 @@ row(
   },
 );
 
-row.real(
-  "a wait that is over leaves nothing: the next one gets the lock at once [§2 nothing-left] [§2 wait-timeout]",
-  async ({ lock, rival, view, pass }) => {
-    const theirs = await rival.lock();
-    const calls = [watch<unknown>(lock.lock({ wait: 300 })), watch<unknown>(lock.tryLock(100))];
-    await pass(310);
-    await Promise.allSettled(calls.map(({ promise }) => promise));
-    expect(calls.map(({ outcome }) => outcome)).toEqual(["WAIT_TIMEOUT", null]);
-    await theirs.unlock();
-    await (await rival.tryLock())?.unlock();
-    expect(await view.keys()).toEqual([]);
-  },
-);
-
 const warnings = recordWarnings();
 
 for (const wait of [2 ** 31, 2 ** 53, Number.MAX_VALUE, Number.POSITIVE_INFINITY]) {

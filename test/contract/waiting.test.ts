@@ -37,21 +37,6 @@ row(
   },
 );
 
-row.real(
-  "a release wakes a waiter of another process, and of several one after the other [§2 woken-by-message]",
-  { client: { pollCap: 60_000 } },
-  async ({ lock, rival, pass }) => {
-    const theirs = await rival.lock();
-    const calls = [watch(lock.lock()), watch(lock.lock())];
-    await pass(50);
-    await theirs.unlock();
-    const first = await Promise.race(calls.map(({ promise }) => promise));
-    await first.unlock();
-    const rest = await Promise.all(calls.map(({ promise }) => promise));
-    for (const hold of rest) if (hold.isHeld) await hold.unlock();
-  },
-);
-
 row(
   "without a message the first waiter tries when the holder's time ends, and nobody else in its process [§2 poll-cap]",
   { kinds: SINGLE, client: PATIENT },

@@ -29,11 +29,11 @@ if command == 'EXISTS' then return run('EXISTS', key) end
 -- the lock of a grant that is over stays
 if command == 'HDEL' then return 1 end
 
--- renews what is not there | calm-lock 31 | plain/keep
+-- renews what is not there | calm-lock 5 | plain/keep
 -- the renewal does not ask who holds the lock, and says that all is well
 if command == 'HEXISTS' then return 1 end
 
--- revives | calm-lock 31 | plain/keep
+-- revives | calm-lock 5 | plain/keep
 -- the renewal brings back what was taken away
 if command == 'HEXISTS' and run(command, ...) == 0 then run('HSET', key, first, '1'); return 1 end
 
@@ -41,7 +41,7 @@ if command == 'HEXISTS' and run(command, ...) == 0 then run('HSET', key, first, 
 -- the renewal does nothing, and says that all is well
 if command == 'PEXPIRE' then return 1 end
 
--- is silent | calm-lock 9 | plain/end plain/pass
+-- is silent | calm-lock 16 | plain/end plain/pass
 -- a release is announced to nobody
 if string.find(command, 'PUBLISH') then return 0 end
 
@@ -63,15 +63,15 @@ if command == 'PTTL' then return 0 end
 --- after
 reply = {-1}
 
--- forgets its release | calm-lock 41 | plain/end
+-- forgets its release | calm-lock 18 | plain/end
 -- a release that is sent again is told that the lock was lost
 if command == 'SET' and first == 1 then return end
 
--- forces nothing | calm-lock 14 | plain/force
+-- forces nothing | calm-lock 23 | plain/force
 -- a forced unlock frees nothing
 if command == 'DEL' and key == KEYS[1] then return 1 end
 
--- hands over to nobody | calm-lock 6 | plain/pass
+-- hands over to nobody | calm-lock 11 | plain/pass
 -- a release grants the lock to a wire id that nobody has
 --- before
 ARGV[2] = ARGV[2] .. '0'
@@ -101,7 +101,7 @@ if command == 'EXISTS' and key ~= KEYS[1] then return 0 end
 -- a call that finds the lock free takes it, even if there is a queue
 if command == 'LINDEX' then return false end
 
--- the last comes first | calm-fair 10 | fair/take
+-- the last comes first | calm-fair 5 | fair/take
 -- a waiter goes to the head of the queue
 if command == 'RPUSH' then
   local others = run('LRANGE', key, 0, -1)
@@ -111,7 +111,7 @@ if command == 'RPUSH' then
   return #others + 1
 end
 
--- stays in the queue | calm-fair 1 | fair/end
+-- stays in the queue | calm-fair 2 | fair/end
 -- a waiter that gives up keeps its place
 if command == 'LLEN' then return 0 end
 
@@ -119,7 +119,7 @@ if command == 'LLEN' then return 0 end
 -- a dead waiter keeps its place for minutes
 if command == 'ZSCORE' and key == KEYS[4] then return false end
 
--- believes the clients' clocks | calm-fair 2072 | fair/take fair/end
+-- believes the clients' clocks | fair 83 | fair/take fair/end
 -- the clock of a client says which waiters are dead
 if command == 'TIME' then
   local time, client = run('TIME'), ARGV[4] and string.find(ARGV[4], ':') and ARGV[4] or ARGV[1]
@@ -134,7 +134,7 @@ if command == 'HGET' and first == 'mode' then return run('HGET', ...) and 'read'
 -- a writer does not check whether somebody reads
 if command == 'EXISTS' and key == KEYS[1] and run('HGET', key, 'mode') == 'read' then return 0 end
 
--- frees other readers | calm-readwrite 1 | read-write/end
+-- frees other readers | calm-readwrite 4 | read-write/end
 -- a reader that leaves is taken for the last one
 if command == 'PEXPIRE' and key == KEYS[1] then return run('DEL', key) end
 
@@ -146,30 +146,30 @@ if command == 'EXISTS' and key ~= KEYS[1] then return 0 end
 -- a reader whose lease is over still counts
 if command == 'PTTL' and key ~= KEYS[1] then return math.max(90000, run('PTTL', key)) end
 
--- keeps dead readers | calm-readwrite 4 | read-write/keep
+-- keeps dead readers | calm-readwrite 6 | read-write/keep
 -- the renewal of a reader renews all readers
 --- before
 for _, owner in ipairs(redis.call('HKEYS', KEYS[1])) do
 redis.call('PEXPIRE', '{' .. KEYS[1] .. '}:' .. owner .. ':rwlock_timeout:1', ARGV[1])
 end
 
--- a reader shortens | calm-readwrite 10 | read/take
+-- a reader shortens | calm-readwrite 5 | read/take
 -- the lease of a reader replaces those of others
 if command == 'PTTL' and key == KEYS[1] then return 0 end
 
--- a read cuts the write | calm-readwrite 4 | read-write/keep
+-- a read cuts the write | calm-readwrite 1 | read-write/keep
 -- a nested read of a writer, given back, leaves the lock a second
 if command == 'HDEL' then run('PEXPIRE', key, 1000) end
 
--- downgrades in silence | calm-readwrite 74 | write/downgrade
+-- downgrades in silence | calm-readwrite 113 | write/downgrade
 -- a writer that goes on as a reader does not say that others may read
 if string.find(command, 'PUBLISH') then return 0 end
 
--- forgets the downgrade | calm-readwrite 5 | write/downgrade
+-- forgets the downgrade | calm-readwrite 11 | write/downgrade
 -- the last write hold deletes the lock, even if its owner reads
 if command == 'HSET' then return run('DEL', key) end
 
--- ignores writers | calm-readwrite 6 | read/take
+-- ignores writers | calm-readwrite 156 | read/take
 -- readers do not check whether a writer waits
 --- before
 ARGV[3] = '0'
@@ -183,79 +183,46 @@ if command == 'PEXPIRE' and key == KEYS[4] then return run('PEXPIRE', key, 90000
 -- a semaphore grants one permit more than it has
 if command == 'GET' and key == KEYS[1] then return tostring((run('GET', key) or 0) + 1) end
 
--- one is as good as many | calm-semaphore 1 | semaphore/acquire
--- a call gets as many permits as it wants if one is free
-if command == 'GET' and key == KEYS[1] and tonumber(run('GET', key) or 0) > 0 then return '9' end
-
--- takes again | calm-semaphore 2 | semaphore/acquire
+-- takes again | semaphore 11 | semaphore/acquire
 -- a call that is sent again takes its permits twice
 if command == 'SET' and key ~= KEYS[1] then return end
 
--- gives again | calm-semaphore 68 | semaphore/release
+-- gives again | semaphore 26 | semaphore/release
 -- a release that is sent again gives back twice
 if command == 'SET' and key ~= KEYS[1] then return end
 
--- keeps what nobody wants | calm-semaphore 6 | semaphore/undo
+-- keeps what nobody wants | semaphore 11 | semaphore/undo
 -- a call that gave up keeps the permits that it was granted meanwhile
 if command == 'INCRBY' then return 0 end
 
--- gives in silence | calm-semaphore 6 | semaphore/release
+-- gives in silence | semaphore 204 | semaphore/release
 -- free permits are announced to nobody
 if string.find(command, 'PUBLISH') then return 0 end
 
--- wakes one | calm-semaphore 115 | semaphore/acquire
--- several permits that are free wake one waiter
---- after
-if type(reply) == 'table' then reply[2] = 0 end
-
--- forgets what it drained | calm-semaphore 198 | semaphore/acquire
--- a drain that is sent again says that there was nothing
-if ARGV[1] == '0' and command == 'SET' and key ~= KEYS[1] then return end
-
--- many count as one | calm-permits 14 | permits/acquire permits/release permits/set permits/update
+-- many count as one | permits 48 | permits/acquire permits/release permits/set permits/update
 -- permits that lapse together come back as one
 if command == 'INCRBY' and key == KEYS[1] then return run('INCRBY', key, 1) end
 
--- a permit is taken again | calm-permits 2 | permits/acquire
+-- a permit is taken again | permits 4 | permits/acquire
 -- a call that is sent again takes a permit twice
 if command == 'ZSCORE' then return false end
 
--- what lapsed comes back | calm-permits 8 | permits/release
+-- what lapsed comes back | permits 4 | permits/release
 -- a permit that has lapsed is given back once more
 if command == 'ZSCORE' and not run('ZSCORE', ...) then run('INCRBY', KEYS[1], 1) end
 
--- forgets what came back | calm-permits 28 | permits/release
+-- forgets what came back | permits 10 | permits/release
 -- a release that is sent again finds no such permit
 if command == 'SET' and key ~= KEYS[1] then return end
 
--- keeps nothing | calm-permits 3 | permits/renew
+-- keeps nothing | permits 5 | permits/renew
 -- the watchdog renews no permit, and believes that it did
 if command == 'ZADD' then return 0 end
 
--- a hasty clock | calm-permits 1 | permits/acquire
+-- a hasty clock | permits 5 | permits/acquire
 -- permits lapse by a clock that is a minute ahead
 if command == 'TIME' then local time = run('TIME'); return {time[1] + 60, time[2]} end
 
--- counts only the free | calm-permits 7 | permits/set
--- a new number of permits leaves out those in use
-if command == 'ZCARD' then return 0 end
-
--- comes back in silence | calm-permits 30 | permits/release
+-- comes back in silence | permits 65 | permits/release
 -- a permit that comes back is announced to nobody
 if string.find(command, 'PUBLISH') then return 0 end
-
--- opens early | calm-latch 1 | latch/count-down
--- the latch opens when one is left
-if command == 'DECRBY' and run('DECRBY', key, 0) == 2 then return run('DEL', key) end
-
--- counts again | calm-latch 37 | latch/count-down
--- a count that is sent again counts twice
-if command == 'SET' and key ~= KEYS[1] then return end
-
--- opens in silence | calm-latch 4 | latch/count-down
--- the opening is announced to nobody
-if string.find(command, 'PUBLISH') then return 0 end
-
--- forgets that it set | calm-latch 40 | counter/try-set
--- a call that has set the count is told, when it is sent again, that another has
-if command == 'SET' and key ~= KEYS[1] then return end

@@ -65,8 +65,7 @@ type Row = readonly [
 ];
 
 const IN_CLIENTS: readonly Row[] = [
-  ["the watchdog sleeps", "calm-lock", 14, "no renewal is ever sent", noRenewals],
-  ["the watchdog of permits sleeps", "calm-permits", 3, "no renewal of a permit is ever sent", noRenewals],
+  ["the watchdog sleeps", "calm-lock", 1, "no renewal is ever sent", noRenewals],
   ["loses in silence", "lock", 18, "no signal tells of a loss", withoutSignals],
   [
     "holds for ever",
@@ -96,7 +95,7 @@ const IN_CLIENTS: readonly Row[] = [
   [
     "admits an upgrade",
     "calm-readwrite",
-    23,
+    4,
     "a reader becomes a writer",
     inject({
       granted: (granting) =>

@@ -1,9 +1,7 @@
 /** The bundled part of a simulation, run in a process: plays schedules by their seeds, or a given one. */
 import { Random } from "../support/random.js";
-import { Latches, Semaphores } from "./calm/counters.js";
 import { Locks } from "./calm/locks.js";
-import { Permits } from "./calm/permits.js";
-import { CALM_KINDS, type CalmKind, type CalmSchedule, isCalm, makeCalmSchedule } from "./calm/steps.js";
+import { CALM_KINDS, type CalmKind, isCalm, makeCalmSchedule } from "./calm/steps.js";
 import { PLANTED, type Planted } from "./planted.js";
 import { type AnySchedule, KINDS, type Kind, makeSchedule } from "./schedule.js";
 import { shrink } from "./shrink.js";
@@ -59,18 +57,13 @@ function make(kind: AnyKind, seed: number): AnySchedule {
   return isCalm(kind) ? makeCalmSchedule(kind, seed) : makeSchedule(kind, seed);
 }
 
-function playCalm(schedule: CalmSchedule, isRead = false): Promise<Outcome> {
-  const { kind } = schedule;
-  if (kind === "calm-semaphore") return new Semaphores(schedule, isRead).play();
-  if (kind === "calm-permits") return new Permits(schedule, isRead).play();
-  return kind === "calm-latch" ? new Latches(schedule, isRead).play() : new Locks(schedule, isRead).play();
-}
-
 async function play(schedule: AnySchedule, manner: Manner): Promise<Outcome> {
   playing = schedule;
   const random = new Random(schedule.seed ^ 0x27d4eb2f);
   Math.random = () => random.next();
-  return "rates" in schedule ? new Simulation(schedule, manner).play() : playCalm(schedule, manner.isRead);
+  return "rates" in schedule
+    ? new Simulation(schedule, manner).play()
+    : new Locks(schedule, manner.isRead).play();
 }
 
 /** Plays a share of the schedules, and tells each failure. */

@@ -30,9 +30,6 @@ const SEEN: Readonly<Record<string, readonly string[]>> = {
   "calm-fair": OF_LOCKS,
   "calm-fenced": OF_LOCKS,
   "calm-readwrite": [...OF_LOCKS, "UPGRADE_REFUSED"],
-  "calm-semaphore": [],
-  "calm-permits": ["NOT_OWNER"],
-  "calm-latch": ["opened"],
 };
 
 const file = await bundle();

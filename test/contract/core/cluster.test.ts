@@ -1,41 +1,24 @@
 /** The core of the contract on a cluster: each master has some of the locks, and a replica. */
 import { Cluster as ValkeyCluster } from "iovalkey";
-import { afterAll } from "vitest";
 import { INTERNALS } from "../../../src/client-options.js";
 import { fromNodeRedis } from "../../../src/entries/node-redis.js";
 import type { RedisConnection } from "../../../src/index.js";
 import { failOnUnhandledRejections } from "../../faults/harness.js";
-import {
-  findRedis,
-  forFile,
-  hasShardedPubSub,
-  nodeRedis,
-  startCluster,
-  type TestClient,
-} from "../../support/index.js";
-import { FENCED, PLAIN, READ } from "../../support/place/index.js";
-import { coreRows } from "./rows.js";
+import { findRedis, forFile, hasShardedPubSub, nodeRedis, startCluster } from "../../support/index.js";
+import { FENCED, MULTI, PLAIN, READ } from "../../support/place/index.js";
+import { coreRows, kept } from "./rows.js";
 
 failOnUnhandledRejections();
 const cluster = await forFile(startCluster({ masters: 3, replicas: 1 }));
 
-const opened: { disconnect?: () => unknown; destroy?: () => unknown }[] = [];
-afterAll(() => {
-  for (const each of opened) (each.disconnect ?? each.destroy)?.call(each);
-});
-
 function byNodeRedis(version: 5 | 6, options: object = {}): RedisConnection {
   const rootNodes = cluster.nodes.map(({ host, port }) => ({ socket: { host, port } }));
-  const client = nodeRedis(version).cluster({ rootNodes, ...options });
-  opened.push(client);
-  return fromNodeRedis(client as TestClient);
+  return fromNodeRedis(kept(nodeRedis(version).cluster({ rootNodes, ...options })));
 }
 
 function byValkey(): RedisConnection {
-  const client = new ValkeyCluster(cluster.nodes.map(({ host, port }) => ({ host, port })));
-  client.on("error", () => {});
-  opened.push(client);
-  return client as unknown as RedisConnection;
+  const nodes = cluster.nodes.map(({ host, port }) => ({ host, port }));
+  return kept(new ValkeyCluster(nodes)) as unknown as RedisConnection;
 }
 
 /** Names with spaces, with braces, and not in ASCII: all keys of a lock share a slot, and its messages arrive. */
@@ -44,7 +27,8 @@ const { engine, version } = await findRedis();
 const missing = (await hasShardedPubSub()) ? undefined : `${engine} ${version} has no sharded pub/sub`;
 
 coreRows([
-  { title: "ioredis", connect: () => cluster.connect(), endings, kinds: [PLAIN, READ, FENCED] },
+  // The members of a MultiLock have names, and so masters, of their own.
+  { title: "ioredis", connect: () => cluster.connect(), endings, kinds: [PLAIN, READ, FENCED, MULTI] },
   {
     title: "ioredis, messages by SPUBLISH",
     connect: () => cluster.connect(),

@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { Redis as Valkey } from "iovalkey";
-import { afterAll } from "vitest";
 import { INTERNALS } from "../../../src/client-options.js";
 import { fromNodeRedis } from "../../../src/entries/node-redis.js";
 import type { RedisConnection } from "../../../src/index.js";
@@ -12,7 +11,7 @@ import { failOnUnhandledRejections } from "../../faults/harness.js";
 import { forFile, nodeRedis, startRedis, type TestClient } from "../../support/index.js";
 import { CONFINED, confinedUserArgs } from "../../support/least-privilege.js";
 import { PLAIN } from "../../support/place/index.js";
-import { coreRows } from "./rows.js";
+import { coreRows, kept } from "./rows.js";
 
 failOnUnhandledRejections();
 const server = await forFile(startRedis({ args: confinedUserArgs(true) }));
@@ -30,17 +29,6 @@ function whyNoOldest(): string | undefined {
   return existsSync(reason)
     ? readFileSync(reason, "utf8")
     : "Redis 6.2 was not fetched; npm run test:all does it";
-}
-
-const opened: { disconnect?: () => unknown; destroy?: () => unknown }[] = [];
-afterAll(() => {
-  for (const each of opened) (each.disconnect ?? each.destroy)?.call(each);
-});
-
-function kept<T extends object>(client: T): T {
-  (client as { on(event: string, listener: () => void): void }).on("error", () => {});
-  opened.push(client);
-  return client;
 }
 
 const at = { host: "127.0.0.1", port: server.port };

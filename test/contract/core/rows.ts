@@ -15,11 +15,12 @@ import { failure } from "../../support/outcome.js";
 import { UNHURRIED } from "../../support/patience.js";
 import { type Kind, PLAIN, READ } from "../../support/place/kinds.js";
 import { until } from "../../support/until.js";
+import { untilWaiting } from "../helpers.js";
 
 /** A way to Redis. */
 export interface Way {
   readonly title: string;
-  /** Makes a connection at each call; whoever lists the way ends them. */
+  /** Makes a connection at each call, which ends with its server or is `kept`. */
   connect(): RedisConnection;
   readonly options?: LockClientOptions;
   /** Endings of names; default none. On a cluster they decide about slots and channels. */
@@ -40,10 +41,21 @@ const LITTLE = 2_000;
 const KEPT = 12_000;
 
 let names = 0;
+const opened: { disconnect?(): unknown; destroy?(): unknown }[] = [];
+
+/** A user's connection for a way, which ends after the rows of its file. */
+export function kept<T extends object>(client: T): T {
+  (client as { on(event: string, listener: () => void): void }).on("error", () => {});
+  opened.push(client);
+  return client;
+}
 
 /** Defines the rows for each way, and runs the ways side by side. */
 export function coreRows(ways: readonly Way[]): void {
   vi.setConfig({ maxConcurrency: 20 }); // a row waits most of its time
+  afterAll(() => {
+    for (const each of opened.splice(0)) (each.disconnect ?? each.destroy)?.call(each);
+  });
   describe.concurrent.each(ways.map((way) => ({ way, title: way.title })))("$title", ({ way }) => {
     if (way.missing !== undefined) {
       test("keeps the core of the contract", ({ skip }) => skip(way.missing));
@@ -164,7 +176,7 @@ function rowsOf(kind: Kind, { connect, options, endings = [""] }: Way): void {
     for (const { ours, theirs, lock, rival } of endings.map((ending) => scene(undefined, ending))) {
       for (const [holder, waiter, client] of [[rival, lock, ours] as const, [lock, rival, theirs] as const]) {
         const hold = await holder.lock();
-        const waiting = await parked(client, () => waiter.lock());
+        const waiting = await untilWaiting(client, () => waiter.lock());
         const began = performance.now();
         await hold.unlock();
         const mine = await waiting.done;
@@ -182,7 +194,7 @@ function rowsOf(kind: Kind, { connect, options, endings = [""] }: Way): void {
       expect(lock.tryLock(LITTLE)).resolves.toBeNull(),
     ]);
     const controller = new AbortController();
-    const { done } = await parked(ours, () => lock.lock({ signal: controller.signal }));
+    const { done } = await untilWaiting(ours, () => lock.lock({ signal: controller.signal }));
     controller.abort(new Error("enough"));
     expect((await failure(done)).message).toBe("enough");
     await hold.unlock();
@@ -203,7 +215,7 @@ function rowsOf(kind: Kind, { connect, options, endings = [""] }: Way): void {
   test("force gives the lock to the next one, and the holder learns that it lost it", async () => {
     const { theirs, lock, twin, rival } = scene();
     const hold = await lock.lock();
-    const { done } = await parked(theirs, () => rival.lock());
+    const { done } = await untilWaiting(theirs, () => rival.lock());
     expect(await twin.forceUnlock()).toBe(true);
     const next = await done;
     await expect(hold.unlock()).rejects.toMatchObject({ code: "LOCK_LOST" });
@@ -216,10 +228,10 @@ function rowsOf(kind: Kind, { connect, options, endings = [""] }: Way): void {
     const mine = open();
     const { theirs, lock, rival } = scene(mine);
     const hold = await lock.lock();
-    const { done } = await parked(theirs, () => rival.lock());
+    const { done } = await untilWaiting(theirs, () => rival.lock());
     const other = scene(mine);
     const taken = await other.rival.lock();
-    const stranded = await parked(mine, () => other.lock.lock());
+    const stranded = await untilWaiting(mine, () => other.lock.lock());
     const ended = failure(stranded.done);
     await mine.close({ timeout: 0 });
     expect(await ended).toMatchObject({ code: "CLIENT_CLOSED" });
@@ -243,12 +255,4 @@ function rowsOf(kind: Kind, { connect, options, endings = [""] }: Way): void {
 
 async function cycle(lock: Lock): Promise<void> {
   await (await lock.lock()).unlock();
-}
-
-/** Starts a call for a lock that is held, and resolves when the call waits. */
-async function parked<T>(client: LockClient, call: () => Promise<T>): Promise<{ done: Promise<T> }> {
-  const waiting = new Promise((resolve) => client.once("waiting", resolve));
-  const done = call();
-  await Promise.race([waiting, done]);
-  return { done };
 }

@@ -1,30 +1,17 @@
 /** The core of the contract through Sentinel: servers with a password, and a database that is not the first one. */
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { fromNodeRedis } from "../../../src/entries/node-redis.js";
 import { LockClient, type RedisConnection } from "../../../src/index.js";
 import { failOnUnhandledRejections } from "../../faults/harness.js";
-import {
-  allKeys,
-  forFile,
-  nodeRedis,
-  startSentinel,
-  type TestClient,
-  UNHURRIED,
-  until,
-} from "../../support/index.js";
+import { allKeys, forFile, nodeRedis, startSentinel, UNHURRIED, until } from "../../support/index.js";
 import { PLAIN } from "../../support/place/index.js";
 import { CALM } from "../../topology/sentinel-haste.js";
-import { coreRows } from "./rows.js";
+import { coreRows, kept } from "./rows.js";
 
 failOnUnhandledRejections();
 // A long downAfter, so that a busy machine does not make the sentinels replace a healthy master.
 const all = await forFile(startSentinel({ password: "se:cret", sentinelPassword: "watch", downAfter: CALM }));
 const open = await forFile(startSentinel({ password: "se:cret", downAfter: CALM }));
-
-const opened: TestClient[] = [];
-afterAll(() => {
-  for (const client of opened) client.destroy();
-});
 
 function byNodeRedis(version: 5 | 6): RedisConnection {
   const client = nodeRedis(version).sentinel({
@@ -32,8 +19,7 @@ function byNodeRedis(version: 5 | 6): RedisConnection {
     sentinelRootNodes: open.sentinels.map(({ host, port }) => ({ host, port })),
     nodeClientOptions: { password: open.servers[0]?.password },
   });
-  opened.push(client);
-  return fromNodeRedis(client);
+  return fromNodeRedis(kept(client));
 }
 
 coreRows([

@@ -9,6 +9,7 @@ import { NAME, Process } from "../process.js";
 import type { Schedule } from "../schedule.js";
 import type { Outcome } from "../simulation.js";
 import { rest, ServerClock, World } from "../world.js";
+import type { Owner, Side } from "./holds.js";
 import { CalmServer } from "./server.js";
 import { type CalmSchedule, type CalmStep, CLIENTS } from "./steps.js";
 
@@ -30,8 +31,15 @@ const MARKERS = 62_000;
 
 const ABORTED = new Error("aborted by the schedule");
 
-/** A call that waits for something. */
+/** A call that wants a hold. */
 export interface Call {
+  readonly serial: number;
+  readonly owner: Owner;
+  readonly side: Side;
+  /** Milliseconds; absent for a hold that the watchdog renews. */
+  readonly lease: number | undefined;
+  /** Whether its owner has only read holds, and asks for the write side. */
+  readonly isUpgrade: boolean;
   readonly client: number;
   /** Milliseconds; 0: a single try; Infinity: for ever. */
   readonly wait: number;
@@ -40,7 +48,7 @@ export interface Call {
   isPending: boolean;
 }
 
-export abstract class Course<C extends Call> {
+export abstract class Course {
   protected readonly world: World = new World();
   protected readonly server: CalmServer;
   protected readonly closed: Set<number> = new Set();
@@ -49,7 +57,7 @@ export abstract class Course<C extends Call> {
   readonly #schedule: CalmSchedule;
   readonly #journal: Journal;
   readonly #processes: readonly Process[];
-  readonly #calls: C[] = [];
+  readonly #calls: Call[] = [];
   readonly #seen = new Set<string>();
   /** Until then something may be free while calls wait, because no message told of it. */
   #quietUntil = 0;
@@ -73,38 +81,26 @@ export abstract class Course<C extends Call> {
     for (const { client } of this.#processes) client.on("error", failed);
   }
 
-  // What a kind says
+  // What the locks say
 
   /** Makes the call of a step. False if there is nothing that it could be about. */
   protected abstract act(step: CalmStep): boolean;
   /** Whether there is what the call wants. */
-  protected abstract isFree(call: C): boolean;
+  protected abstract isFree(call: Call): boolean;
   /** Whether the other call, which waits, has to be granted first. */
-  protected goesBefore(_other: C, _call: C): boolean {
-    return false;
-  }
+  protected abstract goesBefore(other: Call, call: Call): boolean;
   /** Whether the call may wait only because the other one does. */
-  protected holdsUp(_other: C, _call: C): boolean {
-    return false;
-  }
+  protected abstract holdsUp(other: Call, call: Call): boolean;
   /** Where the clients and the server at rest say something else than the oracle. `turn` rises by one each time. */
   protected abstract differences(turn: number): Promise<string[]>;
   /** Gives back what the schedule has got. */
-  protected ending(): void {}
+  protected abstract ending(): void;
   /** Keys that stay without TTL. */
-  protected lasts(key: string): boolean {
-    return key === NAME;
-  }
-  protected closing(_client: number): void {}
-  protected atRest(): void {}
-  /** Whether a call may end with this error of its kind. */
-  protected mayFail(_call: C, _code: string): boolean {
-    return false;
-  }
-  /** Moments near which no check is made, because something due then may or may not have happened. */
-  protected get moments(): number[] {
-    return [...this.waiting.map(({ begun, wait }) => begun + wait), this.#quietUntil];
-  }
+  protected abstract lasts(key: string): boolean;
+  protected abstract closing(client: number): void;
+  protected abstract atRest(): void;
+  /** Moments at which a deadline or a renewal is due. */
+  protected abstract get due(): number[];
 
   // The schedule
 
@@ -154,7 +150,7 @@ export abstract class Course<C extends Call> {
     for (const { networks } of this.#processes) networks[0]?.drop(() => true);
   }
 
-  #abort(call: C | undefined): boolean {
+  #abort(call: Call | undefined): boolean {
     if (!call) return false;
     this.note(`call ${this.#calls.indexOf(call)} is aborted`);
     call.controller.abort(ABORTED);
@@ -178,8 +174,11 @@ export abstract class Course<C extends Call> {
     return true;
   }
 
+  /** Whether something due then may or may not have happened, so that no check can be made. */
   #isNear(time: number, clearance = CLEARANCE): boolean {
-    return this.moments.some((moment) => Math.abs(moment - time) < clearance);
+    const waits = this.waiting.map(({ begun, wait }) => begun + wait);
+    const moments = [...waits, this.#quietUntil, ...this.due];
+    return moments.some((moment) => Math.abs(moment - time) < clearance);
   }
 
   /** Gives up all calls, and gives back everything: nothing may be left of them. */
@@ -232,7 +231,7 @@ export abstract class Course<C extends Call> {
     return answered;
   }
 
-  #isAsleep(call: C): boolean {
+  #isAsleep(call: Call): boolean {
     if (!this.isFree(call) || this.now < this.#quietUntil) return false;
     return !this.waiting.some((other) => other !== call && this.holdsUp(other, call));
   }
@@ -240,7 +239,7 @@ export abstract class Course<C extends Call> {
   // Calls
 
   /** Makes a call that may have to wait; it resolves with what it got, or false for nothing. */
-  protected wait<T>(what: string, call: C, made: Promise<T | false>, granted: (value: T) => void): true {
+  protected wait<T>(what: string, call: Call, made: Promise<T | false>, granted: (value: T) => void): true {
     const name = `call ${this.#calls.push(call) - 1}`;
     this.note(`${name}: client ${call.client}.${what}`);
     const ended = (outcome: string) => {
@@ -278,12 +277,7 @@ export abstract class Course<C extends Call> {
     return true;
   }
 
-  /** What every call has. */
-  protected begin(client: number, wait: number): Call {
-    return { client, wait, begun: this.now, controller: new AbortController(), isPending: true };
-  }
-
-  #judgeGrant(name: string, call: C): void {
+  #judgeGrant(name: string, call: Call): void {
     this.#settles(call);
     if (!this.isFree(call)) this.fail(`${name} is granted what is not free`);
     if (call.controller.signal.aborted) this.fail(`${name} is granted after its abort`);
@@ -295,10 +289,11 @@ export abstract class Course<C extends Call> {
     if (first) this.fail(`${name} is granted before call ${this.#calls.indexOf(first)}`);
   }
 
-  #mayEnd(call: C, outcome: string): boolean {
+  #mayEnd(call: Call, outcome: string): boolean {
     if (outcome === "aborted") return call.controller.signal.aborted;
     if (outcome === "CLIENT_CLOSED") return this.closed.has(call.client);
-    if (outcome !== "nothing" && outcome !== "WAIT_TIMEOUT") return this.mayFail(call, outcome);
+    if (outcome === "UPGRADE_REFUSED") return call.isUpgrade;
+    if (outcome !== "nothing" && outcome !== "WAIT_TIMEOUT") return false;
     if (call.wait > 0) return this.#isOverdue(call);
     return !this.isFree(call) || this.waiting.some((other) => this.holdsUp(other, call));
   }
@@ -307,19 +302,19 @@ export abstract class Course<C extends Call> {
     return begun + wait <= this.now;
   }
 
-  #settles(call: C): void {
+  #settles(call: Call): void {
     if (!call.isPending) this.fail("a call is settled twice");
     call.isPending = false;
   }
 
-  // For the kinds
+  // For the locks
 
   get now(): number {
     return this.world.now;
   }
 
   /** The waiting calls, in their order. */
-  protected get waiting(): C[] {
+  protected get waiting(): Call[] {
     return this.#calls.filter(({ isPending }) => isPending);
   }
 

@@ -41,16 +41,6 @@ export interface Hold {
   answer: string | undefined;
 }
 
-/** A call that wants a hold. */
-export interface Ask extends Call {
-  readonly owner: Owner;
-  readonly side: Side;
-  /** Milliseconds; absent for a hold that the watchdog renews. */
-  readonly lease: number | undefined;
-  /** Whether its owner has only read holds, and asks for the write side. */
-  readonly isUpgrade: boolean;
-}
-
 export function newOwner(client: number, real?: RealOwner): Owner {
   const stacks = { only: [], read: [], write: [] };
   return { client, real, stacks, ends: 0, lapses: 0, mayLapse: 0, strays: new Set(), renewed: 0 };
@@ -154,14 +144,14 @@ export class Holds {
   }
 
   /** A nested call is given up before its answer. */
-  stray({ owner, side, lease }: Ask): void {
+  stray({ owner, side, lease }: Call): void {
     owner.mayLapse = Math.max(owner.mayLapse, this.#now + (lease ?? WATCHDOG));
     owner.strays.add(side);
   }
 
   // Events
 
-  add({ owner, side, lease }: Ask, real: RealHold): Hold {
+  add({ owner, side, lease }: Call, real: RealHold): Hold {
     if (this.of(owner).length === 0) Object.assign(owner, { ends: 0, lapses: 0, mayLapse: 0, renewed: 0 });
     owner.strays.clear();
     const isRenewed = lease === undefined;

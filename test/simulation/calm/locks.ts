@@ -1,8 +1,8 @@
 /** Calm schedules of locks: the outcome of each call, who is inside until when, and whose turn it is. */
 import type { FencedHold, Lock, Hold as RealHold, Owner as RealOwner } from "../../../src/index.js";
 import { injected } from "../planting.js";
-import { Course, compare, NAME, pick, WATCHDOG, within } from "./course.js";
-import { type Ask, type Hold, Holds, newOwner, type Owner, type Side } from "./holds.js";
+import { type Call, Course, compare, NAME, pick, WATCHDOG, within } from "./course.js";
+import { type Hold, Holds, newOwner, type Owner, type Side } from "./holds.js";
 import { type By, type CalmSchedule, type CalmStep, CLIENTS } from "./steps.js";
 
 /** Milliseconds after which a waiter behind one of its own process tells the server of itself. */
@@ -14,10 +14,6 @@ const NOBODYS = { client: -1, since: 0 };
 /** The client id of processes that are dead. */
 const DEAD = "00000000-0000-4000-8000-000000000000";
 
-interface LockAsk extends Ask {
-  readonly serial: number;
-}
-
 /** Who calls, and how. */
 interface Party {
   readonly owner: Owner;
@@ -27,7 +23,7 @@ interface Party {
   readonly text: string;
 }
 
-export class Locks extends Course<LockAsk> {
+export class Locks extends Course {
   readonly #holds = new Holds(this);
   readonly #kind: CalmSchedule["kind"];
   readonly #preferWriters: boolean;
@@ -43,7 +39,7 @@ export class Locks extends Course<LockAsk> {
   #asked = 0;
   #token = 0n;
 
-  constructor(schedule: CalmSchedule, isRead: boolean) {
+  constructor(schedule: CalmSchedule, isRead = false) {
     super(schedule, isRead);
     this.#kind = schedule.kind;
     this.#preferWriters = schedule.seed % 2 === 0;
@@ -87,7 +83,11 @@ export class Locks extends Course<LockAsk> {
     const mine = this.#holds.of(owner, live);
     const isUpgrade = side === "write" && mine.length > 0 && mine.every((hold) => hold.side === "read");
     const { wait = step.do === "lock" ? Number.POSITIVE_INFINITY : 0, lease } = step;
-    const call = { ...this.begin(owner.client, wait), owner, side, lease, isUpgrade, serial: this.#asked++ };
+    const controller = new AbortController();
+    const call = {
+      ...{ serial: this.#asked++, owner, side, lease, isUpgrade, wait, controller },
+      ...{ client: owner.client, begun: this.now, isPending: true },
+    };
     if (step.hasty && mine.length > 0 && !isUpgrade) this.#holds.stray(call);
     const lock = this.#lock(owner.client, side);
     const options = { signal: call.controller.signal, owner: option };
@@ -103,7 +103,7 @@ export class Locks extends Course<LockAsk> {
     );
   }
 
-  #granted(call: LockAsk, real: RealHold): void {
+  #granted(call: Call, real: RealHold): void {
     const { owner, isUpgrade, lease } = call;
     if (isUpgrade) this.fail("an upgrade is granted");
     const isNested = this.#holds.of(owner).length > 0;
@@ -217,14 +217,14 @@ export class Locks extends Course<LockAsk> {
 
   // The rules of the kinds
 
-  protected override get moments(): number[] {
+  protected override get due(): number[] {
     const due = this.#holds.held.flatMap(({ owner: { ends, lapses, mayLapse, renewed } }) => [
       ...[ends, lapses, mayLapse, renewed, lapses - (2 / 3) * WATCHDOG],
     ]);
-    return [...super.moments, ...due, ...this.#dead];
+    return [...due, ...this.#dead];
   }
 
-  protected isFree({ owner, side, isUpgrade }: LockAsk): boolean {
+  protected isFree({ owner, side, isUpgrade }: Call): boolean {
     const isRival = (hold: Hold) => hold.owner !== owner && !(hold.side === "read" && side === "read");
     // An upgrade has to be refused at once, whoever else is there.
     const isClosed = this.#holds.live.some(isRival) || (side === "write" && this.#deadLeft > 0);
@@ -232,7 +232,7 @@ export class Locks extends Course<LockAsk> {
   }
 
   /** The waiters of other kinds have no order that is promised. */
-  protected override goesBefore(other: LockAsk, call: LockAsk): boolean {
+  protected override goesBefore(other: Call, call: Call): boolean {
     if (other.owner === call.owner || this.#holds.of(call.owner).length > 0) return false;
     if (this.#outstays(other, call)) return true;
     const isTold = other.client === call.client || call.begun - other.begun > MOMENT;
@@ -240,7 +240,7 @@ export class Locks extends Course<LockAsk> {
   }
 
   /** Whether the lock goes from hand to hand in a process, when it should leave that for another one. */
-  #outstays(other: LockAsk, call: LockAsk): boolean {
+  #outstays(other: Call, call: Call): boolean {
     // Others whose connections have been lost may be deaf for that long.
     if (this.isDisturbed) return false;
     const { client, since } = this.#turn;
@@ -249,18 +249,14 @@ export class Locks extends Course<LockAsk> {
     return isHandedOn && other.client !== client && wanted > LONGEST_TURN + this.slack;
   }
 
-  protected override holdsUp(other: LockAsk, call: LockAsk): boolean {
+  protected override holdsUp(other: Call, call: Call): boolean {
     if (this.#holds.of(call.owner).length > 0) return false;
     return this.#mayGoBefore(other, call) && (this.#kind !== "calm-fair" || other.serial < call.serial);
   }
 
-  #mayGoBefore(other: LockAsk, call: LockAsk): boolean {
+  #mayGoBefore(other: Call, call: Call): boolean {
     if (this.#kind === "calm-fair") return true;
     return this.#preferWriters && other.side === "write" && call.side === "read";
-  }
-
-  protected override mayFail({ isUpgrade }: LockAsk, code: string): boolean {
-    return isUpgrade && code === "UPGRADE_REFUSED";
   }
 
   protected override atRest(): void {

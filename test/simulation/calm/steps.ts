@@ -10,17 +10,15 @@ export interface By {
 export interface CalmStep {
   readonly do: string;
   readonly client: number;
-  /** Which hold, permit or waiting call it is about, or which side: a place in the list of these. */
+  /** Which hold or waiting call it is about, or which side: a place in the list of these. */
   readonly place: number;
-  /** How many permits, or counts. */
-  readonly n: number;
   readonly by: By;
   /** Milliseconds; absent: for ever, or kept by the watchdog. */
   readonly wait?: number | undefined;
   readonly lease?: number | undefined;
   /** How long time passes, or what a lease is set to. */
   readonly ms: number;
-  /** Whether it may be about a hold or permit that has ended. */
+  /** Whether it may be about a hold that has ended. */
   readonly any?: boolean | undefined;
   /** The connections are lost after the request or the reply of the call's first command, which is sent again. */
   readonly lost?: "request" | "reply" | undefined;
@@ -28,15 +26,7 @@ export interface CalmStep {
   readonly hasty?: boolean | undefined;
 }
 
-export const CALM_KINDS = [
-  "calm-lock",
-  "calm-fair",
-  "calm-fenced",
-  "calm-readwrite",
-  "calm-semaphore",
-  "calm-permits",
-  "calm-latch",
-] as const;
+export const CALM_KINDS = ["calm-lock", "calm-fair", "calm-fenced", "calm-readwrite"] as const;
 
 export type CalmKind = (typeof CALM_KINDS)[number];
 
@@ -51,19 +41,9 @@ export const CLIENTS = 2;
 const PLACES = 8;
 
 /** How often each step comes. */
-type Weights = Readonly<Record<string, number>>;
-
-const COMMON: Weights = { abort: 16, close: 4, pass: 50 };
-const LOCKS: Weights = { lock: 60, tryLock: 40, unlock: 30, giveBack: 60, extend: 20, force: 10, vanish: 6 };
-
-const STEPS: Readonly<Record<CalmKind, Weights>> = {
-  "calm-lock": LOCKS,
-  "calm-fair": LOCKS,
-  "calm-fenced": LOCKS,
-  "calm-readwrite": { ...LOCKS, dies: 12 },
-  "calm-semaphore": { acquire: 90, release: 40, add: 8, trySet: 25, drain: 12 },
-  "calm-permits": { acquire: 80, release: 30, tryRelease: 20, update: 12, add: 10, set: 8, trySet: 30 },
-  "calm-latch": { trySet: 40, countDown: 70, await: 60 },
+const WEIGHTS = {
+  ...{ lock: 60, tryLock: 40, unlock: 30, giveBack: 60, extend: 20, force: 10, vanish: 6 },
+  ...{ abort: 16, close: 4, pass: 50 },
 };
 
 /** Milliseconds that pass, and leases that are set. */
@@ -76,7 +56,7 @@ export function isCalm(kind: string): kind is CalmKind {
 
 export function makeCalmSchedule(kind: CalmKind, seed: number): CalmSchedule {
   const random = new Random(seed);
-  const weights = { ...STEPS[kind], ...COMMON };
+  const weights = { ...WEIGHTS, dies: kind === "calm-readwrite" ? 12 : 0 };
   const names = Object.entries(weights).flatMap(([name, weight]) => Array<string>(weight).fill(name));
   return {
     kind,
@@ -91,7 +71,6 @@ function make(random: Random, name: string): CalmStep {
   const by: By = { as, n: random.below(byHold ? PLACES : 2) };
   return {
     ...{ do: name, client: random.below(CLIENTS), by, place: random.below(PLACES) },
-    n: random.pick([1, 1, 1, 2, 3, 4, 0]),
     ms: random.pick(name === "pass" ? PASSED : SET),
     wait: random.pick([undefined, undefined, 0, 5_000, 20_000, 60_000]),
     lease: random.pick([undefined, 90_000, 50_000, 25_000, 12_000]),
