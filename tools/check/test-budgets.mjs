@@ -5,7 +5,7 @@
 const LINES = {
   contract: 10_110,
   delivery: 3_790,
-  entries: 8_240,
+  entries: 8_230,
   faults: 3_350,
   fleet: 3_570,
   interop: 3_430,
