@@ -8,7 +8,7 @@ const LINES = {
   entries: 8_230,
   faults: 3_350,
   fleet: 3_570,
-  interop: 3_430,
+  interop: 3_400,
   kinds: 5_330,
   lua: 3_420,
   simulation: 5_940,
