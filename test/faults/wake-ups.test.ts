@@ -4,6 +4,7 @@ import type { Hold, LockClientOptions } from "../../src/index.js";
 import { type Matcher, SLACK, until } from "../support/index.js";
 import { PLAIN } from "../support/place/kinds.js";
 import {
+  atLast,
   type Bed,
   failOnUnhandledRejections,
   manyAtOnce,
@@ -137,7 +138,7 @@ describe.concurrent("a waiter", () => {
     await using bed = await stage.bed({ split: true, client: { pollCap: NEVER } });
     await using other = await stage.bed();
     const theirs = await other.rival(bed.name).lock();
-    expect(await bed.lock.tryLock(100)).toBeNull();
+    expect(await atLast(() => bed.lock.tryLock(100))).toBeNull();
     const [subscriber] = bed.subscribers;
     bed.subscribing.blackhole();
     let isGivenUp = false;

@@ -5,10 +5,10 @@
 const LINES = {
   contract: 9_970,
   delivery: 3_790,
-  entries: 8_240,
+  entries: 8_230,
   faults: 3_350,
   fleet: 3_570,
-  interop: 3_430,
+  interop: 3_400,
   kinds: 5_330,
   lua: 3_390,
   simulation: 5_570,

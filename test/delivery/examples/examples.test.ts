@@ -1,5 +1,5 @@
 /** Each example proves what it says, and notices when it is broken; one that starts many servers is broken by nobody. */
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { type Change, type Ended, runExample } from "./run.js";
 
 /** Long, because each example starts several processes. */
@@ -112,10 +112,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-// They wait most of the time.
-vi.setConfig({ maxConcurrency: 3 });
-
-test.concurrent.each(ROWS)("$file proves what it says, and notices when it is broken", LIMIT, async (row) => {
+test.each(ROWS)("$file proves what it says, and notices when it is broken", LIMIT, async (row) => {
   const right = await runExample(row.file);
   for (const said of row.says) expect(right.output).toMatch(said);
   expect(right.code).toBe(0);

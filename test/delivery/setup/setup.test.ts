@@ -83,35 +83,30 @@ describe("a Redis server that is there", () => {
   ]);
 });
 
-const INSTALLS: readonly (readonly [manager: string, server: string, commands: readonly string[]])[] = [
-  ["apt-get", "redis-server", ["apt-get update", "apt-get install -y redis-server"]],
-  ["dnf", "valkey-server", ["dnf install -y valkey"]],
-];
+const INSTALL = ["apt-get update", "apt-get install -y redis-server"];
 
 describe("no Redis server", () => {
   run([
-    ...INSTALLS.flatMap(([manager, server, calls]): Row[] => [
-      {
-        title: `root: ${manager} installs it`,
-        root: true,
-        programs: { [manager]: putting(server) },
-        calls,
-        prints: "any",
-      },
-      {
-        title: `not root: ${manager} is not called, and the message names the command`,
-        programs: { [manager]: "", sudo: "" },
-        code: 1,
-        prints: [`\n    ${calls.map((line) => `sudo ${line}`).join(" && ")}\n`],
-      },
-      {
-        title: `not root, but --yes: ${manager} is called through sudo`,
-        programs: { [manager]: putting(server), sudo: 'exec "$@"' },
-        flags: ["--yes"],
-        calls: calls.flatMap((line) => [`sudo ${line}`, line]),
-        prints: "any",
-      },
-    ]),
+    {
+      title: "root: the package manager installs it",
+      root: true,
+      programs: { "apt-get": putting("redis-server") },
+      calls: INSTALL,
+      prints: "any",
+    },
+    {
+      title: "not root: the package manager is not called, and the message names the command",
+      programs: { "apt-get": "", sudo: "" },
+      code: 1,
+      prints: [`\n    ${INSTALL.map((line) => `sudo ${line}`).join(" && ")}\n`],
+    },
+    {
+      title: "not root, but --yes: the package manager is called through sudo",
+      programs: { "apt-get": putting("redis-server"), sudo: 'exec "$@"' },
+      flags: ["--yes"],
+      calls: INSTALL.flatMap((line) => [`sudo ${line}`, line]),
+      prints: "any",
+    },
     {
       title: "no package manager either: the message says what is needed",
       root: true,

@@ -132,13 +132,7 @@ class ToldClock extends TestClock {
   }
 }
 
-export class MemorySide {
-  play(cases: readonly Case[], now: number): Outcome[] {
-    return cases.map((each) => playInMemory(each, now));
-  }
-}
-
-function playInMemory({ setUp, command }: Case, now: number): Outcome {
+export function playInMemory({ setUp, command }: Case, now: number): Outcome {
   const clock = new ToldClock();
   clock.at = now;
   const server = new MemoryServer(clock);
