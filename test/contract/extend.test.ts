@@ -73,7 +73,7 @@ row(
 );
 
 row(
-  "extend() to earlier of a kept hold while a renewal is on its way leaves it kept [§2 extend-earlier] [§2 lease]",
+  "extend() to earlier of a kept hold while a renewal is on its way leaves it kept [§2 extend-earlier] [§2 lease] [B293]",
   { kinds: SINGLE, client: { watchdogTimeout: WATCHDOG, commandTimeout: 2 * WATCHDOG } },
   async ({ lock, pass, a }) => {
     const hold = await lock.lock();

@@ -8,10 +8,10 @@ const LINES = {
   entries: 8_230,
   faults: 3_350,
   fleet: 3_570,
-  interop: 3_400,
+  interop: 3_410,
   kinds: 5_330,
   lua: 3_390,
-  simulation: 5_570,
+  simulation: 5_590,
   support: 4_050,
   topology: 1_730,
 };
