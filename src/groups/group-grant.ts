@@ -105,7 +105,7 @@ export class GroupGrant implements Held, Whole {
     this.closed(hold);
     hold.end();
     this.#drop();
-    return hold.told(this.#release());
+    return hold.forUser(this.#release());
   }
 
   askAgain(): Promise<void> {

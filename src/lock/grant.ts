@@ -240,7 +240,7 @@ export class Grant implements Held, OwnGrant, Counts, Leased {
         throw error;
       },
     );
-    return hold.told(done);
+    return hold.forUser(done);
   }
 
   /** A hold whose release got no answer in time is given back once more. */

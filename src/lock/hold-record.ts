@@ -163,7 +163,7 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
   }
 
   /** The work of its release, as its user awaits it. */
-  told(release: Promise<void>): Promise<void> {
+  forUser(release: Promise<void>): Promise<void> {
     return release.catch((error: unknown) => {
       this.unreleased(error);
       tellCaller(error);
@@ -215,7 +215,7 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
     const now = instant(grant.clock);
     grant.check(now);
     if (this.state === "lost") return this.#reportLoss();
-    return this.state === "ended" ? this.told(grant.askAgain(this)) : grant.giveBack(this, now);
+    return this.state === "ended" ? this.forUser(grant.askAgain(this)) : grant.giveBack(this, now);
   }
 
   /** A close of the client was told by the hold's signal already, so its unlock resolves. */
