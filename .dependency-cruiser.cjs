@@ -19,7 +19,7 @@ const LAYERS = {
   },
   kinds: {
     may: ["lock", "watchdog", "scripts", "base"],
-    knows: ["env", "redis"],
+    knows: ["env"],
     comment:
       "A kind says how its steps look on the wire; of a lock it knows how its two sides are handed out.",
   },
@@ -30,7 +30,7 @@ const LAYERS = {
   },
   waiting: {
     may: ["redis", "base"],
-    knows: ["env", "kinds/kind", "lock", "pubsub"],
+    knows: ["env", "kinds/kind", "lock", "pubsub", "scripts"],
     comment: "How a call waits is the same for locks, groups and permits: it calls them, and makes none.",
   },
   inspection: {

@@ -9,7 +9,7 @@
 -- ARGV
 --   owner      text    clientId:n
 --   lease      ms      of the reader; TTL of the lock, at least
---   yield      int     1 if waiting writers go first
+--   yields     int     1 if waiting writers go first
 -- REPLY
 --   1               granted
 --   {0, ms, owner}  refused; when the side may be free, -1 if never; who writes, empty if a writer waits
@@ -36,7 +36,7 @@ if not again and (mode or redis.call('EXISTS', lock) == 1) then
     return {0, redis.call('PTTL', lock), ''}
   end
 end
-if yield == '1' and not again then
+if yields == '1' and not again then
   local last = redis.call('ZREVRANGE', writers, 0, 0, 'WITHSCORES')[2]
   local wait = last and last - server_time() or 0
   if wait > 0 then

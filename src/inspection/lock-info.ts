@@ -1,7 +1,6 @@
 /** What the keys of a lock show, whoever wrote them: this library or Redisson. */
 import { writerOf } from "../base/names.js";
 import type { ClientInfo } from "../presence/told.js";
-import type { Reader } from "../redis/call.js";
 import { type HolderField, readLock } from "../scripts/inspected.js";
 
 /**
@@ -82,7 +81,7 @@ export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
 };
 
 /** Reads the reply of `lock/inspect`; null if the lock is free. */
-export function readLockInfo(name: string): Reader<KeysInfo | null> {
+export function readLockInfo(name: string): (reply: unknown) => KeysInfo | null {
   return (reply) => {
     const { ttl, isFenced, mode, waiters, fields } = readLock(reply);
     const shared = mode === "read" || mode === "write";

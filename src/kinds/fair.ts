@@ -6,9 +6,9 @@
 import type { LockKind } from "../base/events.js";
 import { fairAlive, fairQueue, fairTimeouts } from "../base/names.js";
 import type { Env } from "../env.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import { fairEnd, fairForce, fairTake } from "../scripts/generated.js";
-import { aliveFor, Kind, type Try } from "./kind.js";
+import type { ScriptCall } from "../scripts/script.js";
+import { aliveFor, Kind, TOMBSTONE_TTL, type Try } from "./kind.js";
 
 export class Fair extends Kind {
   constructor(env: Env, lockName: string, key: string) {
@@ -23,39 +23,29 @@ export class Fair extends Kind {
     return `${this.channel}:${wireId}`;
   }
 
-  override take(wireId: string, { lease, wait, coWaiters }: Try): AnyScriptCall {
-    const keys = { ...this.#keys, tombstone: this.over(wireId) };
+  override take(wireId: string, { lease, wait, coWaiters }: Try): ScriptCall {
+    const { key, publish } = this;
     const alive = wait > 0 ? aliveFor(this.env) : 0;
-    const args = {
-      owner: wireId,
-      lease,
-      grace: this.#grace,
-      aliveFor: alive,
-      publish: this.publish,
-      coWaiters,
-    };
-    return this.call(fairTake, keys, args);
+    return fairTake.with(
+      [key, fairQueue(key), fairTimeouts(key), fairAlive(key), this.over(wireId), this.channel],
+      [wireId, lease, this.#grace, alive, publish, ...coWaiters],
+    );
   }
 
-  override end(wireIds: readonly string[]): AnyScriptCall {
-    const keys = { ...this.#keys, tombstones: wireIds.map((id) => this.over(id)) };
-    return this.call(fairEnd, keys, { owners: wireIds, grace: this.#grace, ...this.ending });
+  override end(wireIds: readonly string[]): ScriptCall {
+    const { key, publish } = this;
+    return fairEnd.with(
+      [key, fairQueue(key), fairTimeouts(key), fairAlive(key), this.channel, ...this.allOver(wireIds)],
+      [TOMBSTONE_TTL, publish, this.#grace, ...wireIds],
+    );
   }
 
-  override force(callId: string): AnyScriptCall {
-    const keys = { ...this.#keys, ...this.forceKeys(callId) };
-    return this.call(fairForce, keys, { grace: this.#grace, ...this.forceArguments });
-  }
-
-  get #keys() {
-    const { key, channel } = this;
-    return {
-      lock: key,
-      queue: fairQueue(key),
-      timeouts: fairTimeouts(key),
-      alive: fairAlive(key),
-      channel,
-    };
+  override force(callId: string): ScriptCall {
+    const [key, channel, marker] = this.forceKeys(callId);
+    return fairForce.with(
+      [key, fairQueue(key), fairTimeouts(key), fairAlive(key), channel, marker],
+      [...this.forceArguments, this.#grace],
+    );
   }
 
   get #grace(): number {

@@ -1,18 +1,17 @@
 /** The fenced lock: the plain lock, and a counter from which each outermost grant takes a token. */
 import type { LockKind } from "../base/events.js";
 import { tokenCounter } from "../base/names.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import { fencedPass, fencedTake } from "../scripts/generated.js";
-import { type Heir, Kind, type Taken, type Try } from "./kind.js";
+import type { ScriptCall } from "../scripts/script.js";
+import { type Heir, Kind, type Taken, TOMBSTONE_TTL, type Try } from "./kind.js";
 
 export class Fenced extends Kind {
   override get kind(): LockKind {
     return "fenced";
   }
 
-  override take(wireId: string, { lease }: Try): AnyScriptCall {
-    const keys = { lock: this.key, tombstone: this.over(wireId), counter: tokenCounter(this.key) };
-    return this.call(fencedTake, keys, { owner: wireId, lease });
+  override take(wireId: string, { lease }: Try): ScriptCall {
+    return fencedTake.with([this.key, this.over(wireId), tokenCounter(this.key)], [wireId, lease]);
   }
 
   override readTaken(reply: unknown, attempt: Pick<Try, "coWaiters">): Taken {
@@ -21,8 +20,11 @@ export class Fenced extends Kind {
     return { is: "granted", token: BigInt(String(token)) };
   }
 
-  override pass(wireId: string, heir: Heir): AnyScriptCall {
-    const keys = { counter: tokenCounter(this.key), ...this.passKeys(wireId, heir) };
-    return this.call(fencedPass, keys, this.passArguments(wireId, heir));
+  override pass(wireId: string, { wireId: successor, lease }: Heir): ScriptCall {
+    const { key } = this;
+    return fencedPass.with(
+      [key, this.channel, this.over(wireId), this.over(successor), tokenCounter(key)],
+      [wireId, successor, lease, TOMBSTONE_TTL, this.publish],
+    );
   }
 }

@@ -6,10 +6,9 @@ import type { LockEvent, LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
 import { readLock } from "../scripts/inspected.js";
-import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
+import type { ScriptCall } from "../scripts/script.js";
 import type { RenewalScript } from "../watchdog/watchdog.js";
 import { renewPlain } from "./renewers.js";
 
@@ -80,20 +79,7 @@ export interface Heir {
 /** A lock whose owner can end one side and go on with the other. */
 export interface Downgrading {
   /** Ends the write side of an owner that goes on with so many read holds until its deadline, in `left` milliseconds. */
-  downgrade(wireId: string, reads: number, left: number): AnyScriptCall;
-}
-
-type PassKeys = Readonly<Record<"lock" | "channel" | "tombstone" | "successorTombstone", string>>;
-
-interface Ending {
-  readonly tombstoneTtl: number;
-  readonly publish: string;
-}
-
-interface PassArguments extends Ending {
-  readonly owner: string;
-  readonly successor: string;
-  readonly lease: number;
+  downgrade(wireId: string, reads: number, left: number): ScriptCall;
 }
 
 /** The TTL of what nobody holds. */
@@ -164,9 +150,8 @@ export class Kind {
     return NO_KEYS;
   }
 
-  take(wireId: string, { lease }: Try): AnyScriptCall {
-    const keys = { lock: this.key, tombstone: this.over(wireId) };
-    return this.call(plainTake, keys, { owner: wireId, lease });
+  take(wireId: string, { lease }: Try): ScriptCall {
+    return plainTake.with([this.key, this.over(wireId)], [wireId, lease]);
   }
 
   /** Reads `1`, `{1, …}`, `{0, ttl, holder, i…}` or `{2}`; i: co-waiters, counted from 1, that have to try themselves. */
@@ -181,15 +166,16 @@ export class Kind {
   }
 
   /** Notes the counts of a grant, and raises its TTL. Answers `{found}`: the sum of the sides, 0 or {@link TAKEN}. */
-  keep(wireId: string, { writes }: Counts, lease: number): AnyScriptCall {
-    return this.call(plainKeep, { locks: [this.key] }, { lease, owners: [wireId], counts: [String(writes)] });
+  keep(wireId: string, { writes }: Counts, lease: number): ScriptCall {
+    return plainKeep.with([this.key], [lease, wireId, String(writes)]);
   }
 
   /** Ends wire ids; `next`: the wire id of the call that waits first in this process. */
-  end(wireIds: readonly string[], _next?: string): AnyScriptCall {
-    const { key, channel, publish } = this;
-    const keys = { lock: key, channel, tombstones: wireIds.map((id) => this.over(id)) };
-    return this.call(plainEnd, keys, { owners: wireIds, tombstoneTtl: TOMBSTONE_TTL, publish });
+  end(wireIds: readonly string[], _next?: string): ScriptCall {
+    return plainEnd.with(
+      [this.key, this.channel, ...this.allOver(wireIds)],
+      [TOMBSTONE_TTL, this.publish, ...wireIds],
+    );
   }
 
   readEnded(reply: unknown): Ended {
@@ -198,8 +184,12 @@ export class Kind {
   }
 
   /** Ends a wire id and grants the lock to `heir`; `next` waits behind it. */
-  pass(wireId: string, heir: Heir, _next?: string): AnyScriptCall {
-    return this.call(plainPass, this.passKeys(wireId, heir), this.passArguments(wireId, heir));
+  pass(wireId: string, heir: Heir, _next?: string): ScriptCall {
+    const { wireId: successor, lease } = heir;
+    return plainPass.with(
+      [this.key, this.channel, this.over(wireId), this.over(successor)],
+      [wireId, successor, lease, TOMBSTONE_TTL, this.publish],
+    );
   }
 
   readPassed(reply: unknown): Passed {
@@ -213,14 +203,14 @@ export class Kind {
   }
 
   /** Ends whoever has it; `callId` names this call alone. Answers the fields that it removed. */
-  force(callId: string): AnyScriptCall {
-    return this.call(plainForce, this.forceKeys(callId), this.forceArguments);
+  force(callId: string): ScriptCall {
+    return plainForce.with(this.forceKeys(callId), this.forceArguments);
   }
 
   /** Asks what {@link readState} reads. The keys that only people ask for are one that never exists. */
-  state(): AnyScriptCall {
+  state(): ScriptCall {
     const { key, channel } = this;
-    return this.call(lockInspect, { lock: key, queue: channel, counter: channel }, {});
+    return lockInspect.with([key, channel, channel], []);
   }
 
   /** What the server knows of this side, and of one owner on it. */
@@ -247,43 +237,21 @@ export class Kind {
     return tombstone(this.key, wireId);
   }
 
-  protected passKeys(wireId: string, heir: Heir): PassKeys {
-    const { key, channel } = this;
-    return {
-      lock: key,
-      channel,
-      tombstone: this.over(wireId),
-      successorTombstone: this.over(heir.wireId),
-    };
+  protected allOver(wireIds: readonly string[]): string[] {
+    return wireIds.map((id) => this.over(id));
   }
 
-  protected passArguments(wireId: string, { wireId: successor, lease }: Heir): PassArguments {
-    return { owner: wireId, successor, lease, ...this.ending };
+  protected forceKeys(callId: string): [lock: string, channel: string, marker: string] {
+    return [this.key, this.channel, callTombstone(this.key, callId)];
   }
 
-  protected get ending(): Ending {
-    return { tombstoneTtl: TOMBSTONE_TTL, publish: this.publish };
-  }
-
-  protected forceKeys(callId: string): Readonly<Record<"lock" | "channel" | "marker", string>> {
-    return { lock: this.key, channel: this.channel, marker: callTombstone(this.key, callId) };
-  }
-
-  protected get forceArguments(): Ending & { readonly tombstones: string } {
-    return { tombstones: this.over(""), ...this.ending };
+  protected get forceArguments(): [tombstones: string, tombstoneTtl: number, publish: string] {
+    return [this.over(""), TOMBSTONE_TTL, this.publish];
   }
 
   /** The command that announces. */
   protected get publish(): string {
     return this.env.runner.publishCommand;
-  }
-
-  protected call<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    keys: NoInfer<K>,
-    args: NoInfer<A>,
-  ): AnyScriptCall {
-    return { lockName: this.lockName, script, keys, args };
   }
 }
 

@@ -6,7 +6,6 @@ import type { LockKind } from "../base/events.js";
 import { readHold, readWriteChannel, waitingWriters, writeField, writerOf } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import {
   readForce,
   readTake,
@@ -17,8 +16,18 @@ import {
   writePass,
   writeTake,
 } from "../scripts/generated.js";
+import type { ScriptCall } from "../scripts/script.js";
 import type { RenewalScript } from "../watchdog/watchdog.js";
-import { aliveFor, type Counts, type Downgrading, type Heir, Kind, siteName, type Try } from "./kind.js";
+import {
+  aliveFor,
+  type Counts,
+  type Downgrading,
+  type Heir,
+  Kind,
+  siteName,
+  TOMBSTONE_TTL,
+  type Try,
+} from "./kind.js";
 import { renewReadWrite } from "./renewers.js";
 
 abstract class ReadWrite extends Kind implements Downgrading {
@@ -46,38 +55,30 @@ abstract class ReadWrite extends Kind implements Downgrading {
     return reads > 0 ? [readHold(this.key, wireId, 1)] : [];
   }
 
-  override keep(wireId: string, { reads, writes }: Counts, lease: number): AnyScriptCall {
-    const keys = { locks: [this.key, ...this.extraKeys(wireId, reads)] };
-    const args = {
-      lease,
-      owners: [wireId],
-      reads: [String(reads)],
-      writes: writes ? [String(writes)] : [""],
-    };
-    return this.call(readWriteKeep, keys, args);
+  override keep(wireId: string, { reads, writes }: Counts, lease: number): ScriptCall {
+    return readWriteKeep.with(
+      [this.key, ...this.extraKeys(wireId, reads)],
+      [lease, wireId, String(reads), writes ? String(writes) : ""],
+    );
   }
 
-  override end(wireIds: readonly string[], next = ""): AnyScriptCall {
-    const { key, channel } = this;
-    const tombstones = wireIds.map((id) => this.over(id));
-    const nextTombstone = this.over(next);
-    const keys = { lock: key, channel, writers: waitingWriters(key), nextTombstone, tombstones };
+  override end(wireIds: readonly string[], next = ""): ScriptCall {
+    const { key, channel, publish } = this;
     const alive = next === "" ? 0 : aliveFor(this.env);
-    const args = { owners: wireIds, nextWriter: next, aliveFor: alive, ...this.ending };
-    return this.call(readWriteEnd, keys, args);
+    return readWriteEnd.with(
+      [key, channel, waitingWriters(key), this.over(next), ...this.allOver(wireIds)],
+      [TOMBSTONE_TTL, publish, next, alive, ...wireIds],
+    );
   }
 
   /** Ends the write side of an owner that goes on with so many read holds until its deadline, in `left` milliseconds. */
-  downgrade(wireId: string, reads: number, left: number): AnyScriptCall {
-    const { key, channel } = this;
+  downgrade(wireId: string, reads: number, left: number): ScriptCall {
+    const { key, channel, publish } = this;
     const field = writeField(wireId);
-    const keys = {
-      lock: key,
-      channel,
-      sideTombstone: this.over(field),
-      hold: readHold(key, wireId, 1),
-    };
-    return this.call(writeDowngrade, keys, { owner: wireId, field, reads, left, ...this.ending });
+    return writeDowngrade.with(
+      [key, channel, this.over(field), readHold(key, wireId, 1)],
+      [wireId, field, reads, left, TOMBSTONE_TTL, publish],
+    );
   }
 }
 
@@ -94,19 +95,16 @@ export class Read extends ReadWrite {
     return this.prefersWriters ? siteName("write", true, this.key) : undefined;
   }
 
-  override take(wireId: string, { lease }: Try): AnyScriptCall {
+  override take(wireId: string, { lease }: Try): ScriptCall {
     const { key } = this;
-    const keys = {
-      lock: key,
-      tombstone: this.over(wireId),
-      hold: readHold(key, wireId, 1),
-      writers: waitingWriters(key),
-    };
-    return this.call(readTake, keys, { owner: wireId, lease, yield: Number(this.prefersWriters) });
+    return readTake.with(
+      [key, this.over(wireId), readHold(key, wireId, 1), waitingWriters(key)],
+      [wireId, lease, Number(this.prefersWriters)],
+    );
   }
 
-  override force(callId: string): AnyScriptCall {
-    return this.call(readForce, this.forceKeys(callId), this.forceArguments);
+  override force(callId: string): ScriptCall {
+    return readForce.with(this.forceKeys(callId), this.forceArguments);
   }
 
   protected override isHolder(field: string, left: number): boolean {
@@ -123,37 +121,36 @@ export class Write extends ReadWrite {
     return "write";
   }
 
-  override take(wireId: string, { lease, wait }: Try): AnyScriptCall {
+  override take(wireId: string, { lease, wait }: Try): ScriptCall {
     const { key } = this;
     const field = writeField(wireId);
-    const keys = {
-      lock: key,
-      tombstone: this.over(wireId),
-      sideTombstone: this.over(field),
-      writers: waitingWriters(key),
-    };
     const alive = wait > 0 && this.prefersWriters ? aliveFor(this.env) : 0;
-    return this.call(writeTake, keys, { owner: wireId, field, lease, aliveFor: alive });
+    return writeTake.with(
+      [key, this.over(wireId), this.over(field), waitingWriters(key)],
+      [wireId, field, lease, alive],
+    );
   }
 
-  override pass(wireId: string, heir: Heir, next = ""): AnyScriptCall {
-    const keys = {
-      successorSide: this.over(writeField(heir.wireId)),
-      writers: waitingWriters(this.key),
-      nextTombstone: this.over(next),
-      ...this.passKeys(wireId, heir),
-    };
-    const more = {
-      field: writeField(wireId),
-      successorField: writeField(heir.wireId),
-      nextWriter: next,
-      aliveFor: next === "" ? 0 : aliveFor(this.env),
-    };
-    return this.call(writePass, keys, { ...more, ...this.passArguments(wireId, heir) });
+  override pass(wireId: string, { wireId: successor, lease }: Heir, next = ""): ScriptCall {
+    const { key, channel, publish } = this;
+    const [field, successorField] = [writeField(wireId), writeField(successor)];
+    const alive = next === "" ? 0 : aliveFor(this.env);
+    return writePass.with(
+      [
+        key,
+        channel,
+        this.over(wireId),
+        this.over(successor),
+        this.over(successorField),
+        waitingWriters(key),
+        this.over(next),
+      ],
+      [wireId, field, successor, successorField, lease, TOMBSTONE_TTL, publish, next, alive],
+    );
   }
 
-  override force(callId: string): AnyScriptCall {
-    return this.call(writeForce, this.forceKeys(callId), this.forceArguments);
+  override force(callId: string): ScriptCall {
+    return writeForce.with(this.forceKeys(callId), this.forceArguments);
   }
 
   protected override isHolder(field: string): boolean {

@@ -28,7 +28,8 @@ import { trace } from "../base/trace.js";
 import { type Kind, type Passed, TAKEN, type Taken } from "../kinds/kind.js";
 import { encloses, type Frame, ownersAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/record.js";
-import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
+import type { PlainCommand } from "../redis/command.js";
+import type { ScriptCall } from "../scripts/script.js";
 import { Claim, type ClaimOptions } from "./claim.js";
 import type { Successor } from "./end.js";
 import { follow } from "./follow.js";
@@ -128,7 +129,7 @@ export class Call extends Claim implements OwnCall {
     };
   }
 
-  protected override request(): AnyScriptCall | PlainCommand {
+  protected override request(): ScriptCall | PlainCommand {
     const into = this.#into;
     if (into) return this.wanted.keep(into.wireId, into, this.lease);
     return this.try(this.wanted.take(this.ownId, this));

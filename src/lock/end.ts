@@ -7,8 +7,8 @@ import type { Instant } from "../base/clock.js";
 import { quietly } from "../base/work.js";
 import type { Ended, Heir, Kind, Passed } from "../kinds/kind.js";
 import type { Ending, OwnerRecord } from "../owner/record.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import { Command } from "../redis/command.js";
+import type { ScriptCall } from "../scripts/script.js";
 import type { Site } from "../waiting/site.js";
 import type { Grant } from "./grant.js";
 import type { HoldRecord } from "./hold-record.js";
@@ -79,7 +79,7 @@ export class End extends Command {
     return true;
   }
 
-  protected override request(): AnyScriptCall {
+  protected override request(): ScriptCall {
     const { kind, wireId } = this.#grant;
     const successor = this.#successor;
     if (successor && !successor.isGone) return kind.pass(wireId, successor, this.#site?.second?.advertise());
@@ -159,7 +159,7 @@ export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord)
   const ending = owner?.ends({ lockKey: kind.lockKey, wireId });
   const undo = (wireIds: readonly string[]) => {
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
-    return env.runner.callUntilAnswered(call, (reply): Ended => kind.readEnded(reply));
+    return env.runner.callUntilAnswered(kind.lockName, call, (reply): Ended => kind.readEnded(reply));
   };
   const name = `${kind.kind}/${kind.side}/${key}`;
   const ended = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() => {

@@ -14,7 +14,7 @@ export async function force(kind: Kind): Promise<boolean> {
   // Who takes what it has forced in this tick must not be overtaken by waiters that the force wakes.
   runner.sender.gather();
   try {
-    const ended = await runner.call(kind.force(env.wireId()), (reply) =>
+    const ended = await runner.call(lockName, kind.force(env.wireId()), (reply) =>
       Array.from(reply as unknown[], String),
     );
     const wireIds = new Set(ended.map((field) => writerOf(field) ?? field));

@@ -1,8 +1,8 @@
 /** The commands of a grant that goes on: they raise its TTL, note its counts, or end its write side. */
 import { LockLostError } from "../base/errors.js";
 import type { Downgrading, Kind } from "../kinds/kind.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import { Command } from "../redis/command.js";
+import type { ScriptCall } from "../scripts/script.js";
 import type { Grant } from "./grant.js";
 
 /** A command of a grant, whose outcome is a promise. */
@@ -60,7 +60,7 @@ export class Keep extends OfGrant {
     this.#term = grant.term;
   }
 
-  protected override request(): AnyScriptCall {
+  protected override request(): ScriptCall {
     // A TTL is never lowered, so the least lease changes nothing.
     return this.grant.kind.keep(this.grant.wireId, this.grant, this.#lease ?? 1);
   }
@@ -86,7 +86,7 @@ export class Downgrade extends OfGrant {
     return this.grant.state === "held";
   }
 
-  protected override request(): AnyScriptCall {
+  protected override request(): ScriptCall {
     const { kind, wireId, reads, remaining } = this.grant;
     return (kind as Kind & Downgrading).downgrade(
       wireId,

@@ -118,20 +118,15 @@ export class Presence {
     const { id } = client;
     const ttl = Math.ceil(2 * round);
     const fields = write({ client, ...state }, this.#since);
-    const lockName = "";
-    const told = { ttl, fields: Object.keys(fields), values: Object.values(fields) };
+    const told = Object.entries(fields).flat();
     try {
       const [key, index] = [clientKey(id), CLIENT_INDEX];
       if (runner.isCluster) {
         await Promise.all([
-          runner.call({ lockName, script: clientDescribe, keys: { client: key }, args: told }, Number),
-          runner.call({ lockName, script: clientEnlist, keys: { index }, args: { id, ttl } }, Number),
+          runner.call("", clientDescribe.with([key], [ttl, ...told]), Number),
+          runner.call("", clientEnlist.with([index], [id, ttl]), Number),
         ]);
-      } else
-        await runner.call(
-          { lockName, script: clientTell, keys: { client: key, index }, args: { id, ...told } },
-          Number,
-        );
+      } else await runner.call("", clientTell.with([key, index], [id, ttl, ...told]), Number);
     } catch (cause) {
       this.#failed(cause);
     }

@@ -9,9 +9,8 @@ import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
 import { noop } from "../base/work.js";
-import type { ArgumentValues, KeyValues } from "../scripts/script.js";
+import type { ScriptCall } from "../scripts/script.js";
 import { Backlog } from "./backlog.js";
-import type { Call, PlainCommand, Reader } from "./call.js";
 import { CleanUp } from "./cleanup.js";
 import type { AnyCommand, Command, CommandHost } from "./command.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
@@ -86,7 +85,7 @@ export class CommandRunner implements CommandHost {
     const begun = instant(this.clock);
     const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
     try {
-      await this.send({ lockName, send }, noop, within);
+      await this.send(lockName, send, noop, within);
       this.publishCommand = "SPUBLISH";
     } catch (error) {
       // Any other error says nothing about the server: the next call asks again.
@@ -111,32 +110,41 @@ export class CommandRunner implements CommandHost {
    * Runs a script, and again while failures may pass.
    * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
-  call<K extends KeyValues, A extends ArgumentValues, T>(call: Call<K, A>, read: Reader<T>): Promise<T> {
-    return this.#run({ call, read }, call.within ?? this.commandTimeout);
+  call<T>(lockName: string, call: ScriptCall, read: (reply: unknown) => T): Promise<T> {
+    return this.#run({ lockName, make: () => call, read, isVital: false });
   }
 
   /**
-   * Runs a script until it is answered, however long that takes: for clean-up in the background. `call` is called for each
+   * Runs a script until it is answered, however long that takes: for clean-up in the background. `make` is called for each
    * sending. `giveUpAfter`: milliseconds after which the script is not sent any more.
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
-  callUntilAnswered<K extends KeyValues, A extends ArgumentValues, T>(
-    call: () => Call<K, A>,
-    read: Reader<T>,
+  callUntilAnswered<T>(
+    lockName: string,
+    make: () => ScriptCall,
+    read: (reply: unknown) => T,
     giveUpAfter?: number,
   ): Promise<T> {
-    return this.#run({ call: call(), read, again: call }, this.commandTimeout, giveUpAfter);
+    return this.#run({ lockName, make, read, isVital: true }, undefined, giveUpAfter);
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
-    const send = () => this.connection.call(name, ...args);
-    return this.send({ lockName: "", send }, (reply) => reply);
+    return this.send(
+      "",
+      () => this.connection.call(name, ...args),
+      (reply) => reply,
+    );
   }
 
-  /** As {@link command}, for any way to send it; given up after `within` milliseconds. */
-  send<T>(command: PlainCommand, read: Reader<T>, within: number = this.commandTimeout): Promise<T> {
-    return this.#run({ call: command, read }, within);
+  /** As {@link command}, for any way to send it; given up after `within` milliseconds (default `commandTimeout`). */
+  send<T>(
+    lockName: string,
+    send: () => Promise<unknown>,
+    read: (reply: unknown) => T,
+    within?: number,
+  ): Promise<T> {
+    return this.#run({ lockName, make: () => ({ send }), read, isVital: false }, within);
   }
 
   /** The outcome of `work`, or UNAVAILABLE after `ms` milliseconds (default `commandTimeout`), while the work goes on. */
@@ -207,14 +215,13 @@ export class CommandRunner implements CommandHost {
   }
 
   /** Sends a command until it is answered, fails for good, or `within` milliseconds are over. */
-  #run<T>(spec: CommandSpec<T>, within: number, giveUpAfter?: number): Promise<T> {
+  #run<T>(spec: CommandSpec<T>, within?: number, giveUpAfter?: number): Promise<T> {
     return new Promise((resolve, reject) => {
-      const { call, again } = spec;
-      const isVital = again || ("vital" in call && call.vital);
-      const full = isVital ? undefined : this.backlog.refusal(call.lockName);
+      const { lockName, isVital } = spec;
+      const full = isVital ? undefined : this.backlog.refusal(lockName);
       if (full) return reject(full);
       // A clean-up that close() itself causes is sent once, and not waited for.
-      if (this.#closed && !again) return reject(new ClientClosedError(call.lockName));
+      if (this.#closed && !isVital) return reject(new ClientClosedError(lockName));
       this.begin(new PromisedCommand(this, spec, resolve, reject), within, undefined, giveUpAfter);
     });
   }

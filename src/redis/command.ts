@@ -12,8 +12,7 @@ import {
   type RedisUnavailableError,
 } from "../base/errors.js";
 import type { Timed } from "../base/shared-timeout.js";
-import { type AnyScript, isReplyOf, type KeyValues } from "../scripts/script.js";
-import type { AnyScriptCall, PlainCommand } from "./call.js";
+import { type AnyScript, isReplyOf, type ScriptCall } from "../scripts/script.js";
 import { type Connection, isCluster } from "./connection.js";
 import { finalError, forbidsKey, isMissingScript, isReply, scrubbed, strayed } from "./failures.js";
 import { forbiddenKeys } from "./forbidden.js";
@@ -31,6 +30,15 @@ const NEVER: Instant = { mono: 0, wall: 0 };
 /** What is said of a reply that nobody can read, as if the server had said so. */
 function strange(): Error {
   return Object.assign(new Error("the reply is not one that this script gives"), { name: "ReplyError" });
+}
+
+/** A command that is not a script's call, but may be repeated like one. */
+export interface PlainCommand {
+  /** The script that it runs with these keys, if it does. */
+  readonly script?: AnyScript;
+  readonly keys?: readonly string[];
+  /** Sends it once. */
+  readonly send: () => Promise<unknown>;
 }
 
 /** The runner, as its commands see it. */
@@ -94,7 +102,7 @@ export abstract class Command implements AnyCommand {
   #health: ServerHealth | undefined;
   #failures: Failures | undefined;
   /** The keys of what was sent last. */
-  #keys: KeyValues | undefined;
+  #keys: readonly string[] | undefined;
   #givenUpAt: number | undefined;
 
   constructor(host: CommandHost) {
@@ -104,7 +112,7 @@ export abstract class Command implements AnyCommand {
   abstract readonly lockName: string;
 
   /** What is sent; asked anew for each sending. */
-  protected abstract request(): AnyScriptCall | PlainCommand;
+  protected abstract request(): ScriptCall | PlainCommand;
 
   /** The server has answered, just `now`. What this throws the command fails with. */
   protected abstract answered(reply: unknown, now: Instant): void;
@@ -131,7 +139,7 @@ export abstract class Command implements AnyCommand {
     return false;
   }
 
-  /** See {@link PlainCommand.blocks}. */
+  /** The answer may take long, as that of WAIT: the server counts as away only when the command is given up. */
   protected get blocks(): boolean {
     return false;
   }
@@ -162,10 +170,9 @@ export abstract class Command implements AnyCommand {
     try {
       const call = this.request();
       this.#keys = call.keys;
-      const health = this.#host.servers.of(call.keys);
+      const health = this.#host.servers.healthOf(call.keys?.[0]);
       if (health !== this.#health) this.#owedBy(health);
-      const answer =
-        "send" in call ? call.send() : this.#host.sender.send(call.script, call.keys, call.args, anew);
+      const answer = "send" in call ? call.send() : this.#host.sender.send(call, anew);
       const round = this.#round;
       const { tag } = this;
       const { script } = call;
@@ -190,7 +197,7 @@ export abstract class Command implements AnyCommand {
       this.#host.goOn(this);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
       // would pile up. But if the key has another master by now, the command has to go there.
-      if (this.#host.servers.of(this.#keys) !== health) this.send();
+      if (this.#host.servers.healthOf(this.#keys?.[0]) !== health) this.send();
       return;
     }
     const cause = this.#failures?.cause;
@@ -275,7 +282,7 @@ export abstract class Command implements AnyCommand {
   }
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */
-  #nameKeys(round: number, error: unknown, keys: KeyValues): void {
+  #nameKeys(round: number, error: unknown, keys: readonly string[]): void {
     void forbiddenKeys(this.#host.connection, keys).then((forbidden) => {
       if (!this.#isOpen || round !== this.#round) return;
       this.#fail(finalError(error, this.lockName, this.isVital, forbidden) as LockError);

@@ -1,13 +1,15 @@
 /** A command whose outcome is a promise. */
-import type { AnyScriptCall, PlainCommand, Reader } from "./call.js";
-import { Command, type CommandHost } from "./command.js";
+import type { ScriptCall } from "../scripts/script.js";
+import { Command, type CommandHost, type PlainCommand } from "./command.js";
 
-/** What is sent, and what becomes of the answer. */
 export interface CommandSpec<T> {
-  readonly call: AnyScriptCall | PlainCommand;
-  readonly read: Reader<T>;
-  /** Of a command that goes on until it is answered: makes the script's call anew for each further sending. */
-  readonly again?: () => AnyScriptCall;
+  readonly lockName: string;
+  /** Makes what is sent, anew for each sending. */
+  readonly make: () => ScriptCall | PlainCommand;
+  /** How the reply is read. */
+  readonly read: (reply: unknown) => T;
+  /** It goes on until it is answered. */
+  readonly isVital: boolean;
 }
 
 /** What a command needs until it ends. */
@@ -21,11 +23,6 @@ export class PromisedCommand<T> extends Command {
   override readonly lockName: string;
   /** Undefined once the command has ended, since ioredis may keep this object for long after that. */
   #work: Work<T> | undefined;
-  /** See {@link AnyScriptCall.late}. */
-  readonly #late: ((reply: unknown) => void) | undefined;
-  #isFirst = true;
-  /** The keys of what is sent. */
-  readonly #call: AnyScriptCall | PlainCommand;
 
   constructor(
     host: CommandHost,
@@ -34,25 +31,16 @@ export class PromisedCommand<T> extends Command {
     reject: (error: unknown) => void,
   ) {
     super(host);
-    this.lockName = spec.call.lockName;
-    this.#call = spec.call;
-    this.#late = "late" in spec.call ? spec.call.late : undefined;
+    this.lockName = spec.lockName;
     this.#work = { spec, resolve, reject };
   }
 
-  protected override get blocks(): boolean {
-    return "blocks" in this.#call && this.#call.blocks === true;
-  }
-
   protected override get isVital(): boolean {
-    return this.#work?.spec.again !== undefined;
+    return this.#work?.spec.isVital === true;
   }
 
-  protected override request(): AnyScriptCall | PlainCommand {
-    const { again } = this.#work?.spec ?? {};
-    const call = again && !this.#isFirst ? again() : this.#call;
-    this.#isFirst = false;
-    return call;
+  protected override request(): ScriptCall | PlainCommand {
+    return (this.#work as Work<T>).spec.make();
   }
 
   protected override goesOn(): boolean {
@@ -70,9 +58,5 @@ export class PromisedCommand<T> extends Command {
     const work = this.#work as Work<T>;
     this.#work = undefined;
     work.reject(error);
-  }
-
-  protected override late(reply: unknown): void {
-    this.#late?.(reply);
   }
 }

@@ -5,8 +5,8 @@
  */
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
-import type { EvalArguments } from "../scripts/script.js";
-import type { AnyScriptCall, PlainCommand } from "./call.js";
+import type { EvalArguments, ScriptCall } from "../scripts/script.js";
+import type { PlainCommand } from "./command.js";
 import type { CommandRunner } from "./command-runner.js";
 import { type Connection, isCluster, lookForMasters, masterAddress, nodeAt, reset } from "./connection.js";
 import { isMoved } from "./failures.js";
@@ -60,25 +60,26 @@ export class Replicas {
   }
 
   /**
-   * The command for a script that grants `key`. If `isGrant` says that the reply is a grant, but too few replicas
+   * The command for a script that grants its first key. If `isGrant` says that the reply is a grant, but too few replicas
    * acknowledged, it fails with REPLICAS, and the caller undoes the grant. It is not sent any more once nobody wants it.
    */
   command(
-    key: string,
-    { lockName, script, keys, args }: AnyScriptCall,
+    lockName: string,
+    call: ScriptCall,
     isGrant: (reply: unknown) => boolean,
     isWanted: () => boolean,
   ): PlainCommand {
+    const { script, keys } = call;
     const send = async () => {
-      const prepared = this.#sender.prepare(script, keys, args);
-      const { reply, acknowledged } = await this.#enqueue(key, prepared, isWanted);
+      const prepared = this.#sender.prepare(call);
+      const { reply, acknowledged } = await this.#enqueue(keys[0] ?? "", prepared, isWanted);
       const { required } = this.#options;
       // One that comes late is undone as any other late grant.
       if (acknowledged < required && isWanted() && isGrant(reply))
         throw new ReplicationError(lockName, acknowledged, required);
       return reply;
     };
-    return { lockName, keys, script, send, blocks: true };
+    return { script, keys, send };
   }
 
   #enqueue(key: string, script: EvalArguments, isWanted: () => boolean): Promise<Acknowledged> {

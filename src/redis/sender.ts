@@ -1,11 +1,10 @@
 /** Sends scripts: EVALSHA, with EVAL where the server does not know the script yet. */
 import { nextTick } from "../base/platform.js";
 import {
-  type ArgumentValues,
+  type AnyScript,
   type EvalArguments,
-  encode,
-  type KeyValues,
-  type Script,
+  evalArguments,
+  type ScriptCall,
   type ScriptText,
 } from "../scripts/script.js";
 import type { Connection, Stream } from "./connection.js";
@@ -46,21 +45,16 @@ export class Sender {
 
   /**
    * Sends one script once; rejects with the error of ioredis. `anew`: the server did not know the script.
-   * @throws synchronously, what {@link encode} refuses
+   * @throws synchronously, what {@link evalArguments} refuses
    */
-  send<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    keys: K,
-    args: A,
-    anew: boolean,
-  ): Promise<unknown> {
-    const form = this.#legacy ? script.legacy : script.modern;
+  send(call: ScriptCall, anew: boolean): Promise<unknown> {
+    const form = this.#formOf(call.script);
     const isNew = anew || !this.#known.has(form.sha1);
-    const command = encode(isNew ? form.text : form.sha1, script, keys, args);
+    const command = evalArguments(isNew ? form.text : form.sha1, call);
     this.sent++;
     if (isNew) {
       // Decided by the form that is sent, not by `#legacy`: the form of another call may have been refused meanwhile.
-      const again = form === script.legacy ? undefined : () => this.send(script, keys, args, true);
+      const again = form === call.script.legacy ? undefined : () => this.send(call, true);
       return this.#teach(form, command, again);
     }
     this.#cork();
@@ -77,12 +71,8 @@ export class Sender {
   }
 
   /** The arguments of an EVAL of this script. */
-  prepare<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    keys: K,
-    args: A,
-  ): EvalArguments {
-    return encode((this.#legacy ? script.legacy : script.modern).text, script, keys, args);
+  prepare(call: ScriptCall): EvalArguments {
+    return evalArguments(this.#formOf(call.script).text, call);
   }
 
   /**
@@ -99,6 +89,10 @@ export class Sender {
     const refused = replies.find(([error]) => error)?.[0];
     if (!waited || waited[0]) throw refused ?? waited?.[0] ?? new Error("no answer to WAIT");
     return { replies, acknowledged: Number(waited[1]) };
+  }
+
+  #formOf({ legacy, modern }: AnyScript): ScriptText {
+    return this.#legacy ? legacy : modern;
   }
 
   /**

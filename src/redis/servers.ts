@@ -1,6 +1,5 @@
 /** The servers that a connection leads to: one, or the masters of a cluster. */
 import type { Clock } from "../base/clock.js";
-import type { KeyValues } from "../scripts/script.js";
 import { type Connection, isCluster, masterAddress, nodeAt, reset } from "./connection.js";
 import { ServerHealth } from "./server-health.js";
 
@@ -57,8 +56,8 @@ export class Servers {
   }
 
   /**
-   * The server of this key, by the address that is known now. A command without a key may go to any server of a
-   * cluster.
+   * The server of this key, by the address that is known now: that of all keys of a script. A command without a key may
+   * go to any server of a cluster.
    */
   healthOf(key: string | undefined): ServerHealth {
     return this.#only ?? this.at(key === undefined ? "" : masterAddress(this.#connection, key));
@@ -71,10 +70,5 @@ export class Servers {
       this.#servers.set(address, health);
     }
     return health;
-  }
-
-  /** The server of a command: all keys of a script are on one server. */
-  of(keys: KeyValues | undefined): ServerHealth {
-    return this.#only ?? this.healthOf(keys && Object.values(keys).flat()[0]);
   }
 }

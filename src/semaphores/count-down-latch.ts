@@ -1,8 +1,8 @@
 /** The latch: a gate that opens for all when it has been counted down to zero. */
 import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import { latchCountDown } from "../scripts/generated.js";
 import { readNumber } from "../scripts/inspected.js";
+import type { ScriptCall } from "../scripts/script.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -12,7 +12,7 @@ const NEW_COUNT = "1";
 
 /** Wants the opening, which all waiters get. */
 class Opening extends Request<true> {
-  protected override get attempt(): AnyScriptCall {
+  protected override get attempt(): ScriptCall {
     return this.wanted.look();
   }
 
@@ -64,9 +64,9 @@ export class CountDownLatch {
   async countDown(): Promise<void> {
     const number = this.#number;
     number.env.assertOpen(this.name);
-    const keys = { count: number.key, channel: number.channel, marker: number.marker() };
+    const marker = number.marker();
     await number.give((latest) =>
-      number.call(latchCountDown, keys, { markerTtl: MARKER_TTL, latest, publish: number.publish }),
+      latchCountDown.with([number.key, number.channel, marker], [MARKER_TTL, latest, number.publish]),
     );
   }
 

@@ -10,11 +10,11 @@ import type { LivePermits } from "./live-permits.js";
 import type { SharedNumber } from "./number.js";
 import { endPermit, type Permit } from "./permit-want.js";
 
-const renewPermits: RenewalScript = (batch, lease) => ({
-  script: permitsRenew,
-  keys: { leases: batch.map(({ key }) => key) },
-  args: { lease, ids: batch.map(({ field }) => field) },
-});
+const renewPermits: RenewalScript = (batch, lease) =>
+  permitsRenew.with(
+    batch.map(({ key }) => key),
+    [lease, ...batch.map(({ field }) => field)],
+  );
 
 export class KeptPermit implements Leased {
   // Of the watchdog.

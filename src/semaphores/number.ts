@@ -17,10 +17,9 @@ import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../
 import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
-import type { AnyScriptCall, Reader } from "../redis/call.js";
 import { counterInspect, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
-import type { ArgumentValues, KeyValues, Script } from "../scripts/script.js";
+import type { ScriptCall } from "../scripts/script.js";
 import type { Wanted } from "../waiting/wanted.js";
 import type { ServerClock } from "./server-clock.js";
 
@@ -80,22 +79,13 @@ export class SharedNumber implements Wanted {
     return callTombstone(this.key, this.env.wireId());
   }
 
-  /** What is sent: a script with its keys and arguments. */
-  call<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    keys: NoInfer<K>,
-    args: NoInfer<A>,
-  ): AnyScriptCall {
-    return { lockName: this.lockName, script, keys, args };
-  }
-
   /** Sends a call until Redis has answered; it is made anew each time. */
-  callUntilAnswered(make: () => AnyScriptCall): Promise<number> {
-    return this.env.runner.callUntilAnswered(make, Number);
+  callUntilAnswered(make: () => ScriptCall): Promise<number> {
+    return this.env.runner.callUntilAnswered(this.lockName, make, Number);
   }
 
   /** Gives back what the call of this id took or may yet take, until Redis has answered. */
-  undo(id: string, undoing: (id: string) => AnyScriptCall): Promise<unknown> {
+  undo(id: string, undoing: (id: string) => ScriptCall): Promise<unknown> {
     const { env, key, kind } = this;
     const undo = ([first = ""]: readonly string[]) => {
       const call = undoing(first);
@@ -115,13 +105,14 @@ export class SharedNumber implements Wanted {
    * Redis has answered, however late. Allowed while the client closes, since permits have to be given back.
    * @throws as {@link goOn}
    */
-  give(make: (latest: number) => AnyScriptCall, done: () => void = noop): Promise<number> {
+  give(make: (latest: number) => ScriptCall, done: () => void = noop): Promise<number> {
     const { runner, clock } = this.env;
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
     return this.goOn(async () => {
       for (;;) {
         const word = await runner.callUntilAnswered(
+          this.lockName,
           () => make(this.#serverClock.in(this.key, left())),
           this.#readWord,
           left(),
@@ -172,11 +163,11 @@ export class SharedNumber implements Wanted {
   }
 
   /** Sends a call that reads, or that is as good as once when it is sent again. */
-  async ask<T>(make: () => AnyScriptCall, read: Reader<T>): Promise<T> {
+  async ask<T>(make: () => ScriptCall, read: (reply: unknown) => T): Promise<T> {
     const { env, lockName } = this;
     env.assertOpen(lockName);
     if (!env.runner.prepared) await env.runner.prepare(lockName, env.runner.commandTimeout).catch(tellCaller);
-    return env.runner.call(make(), read).catch(tellCaller);
+    return env.runner.call(lockName, make(), read).catch(tellCaller);
   }
 
   /** The number as it is, and how many permits with a lease are out. */
@@ -185,19 +176,21 @@ export class SharedNumber implements Wanted {
   }
 
   /** Asks what {@link readNumber} reads. Where nothing has a lease, the key of leases is one that never exists. */
-  look(): AnyScriptCall {
+  look(): ScriptCall {
     const { kind, key, channel } = this;
     const leases = kind === "permits" ? permitLeases(key) : channel;
-    return this.call(counterInspect, { number: key, leases }, {});
+    return counterInspect.with([key, leases], []);
   }
 
   /** Sets the number, unless there is one, and tells waiters `message`. Resolves with whether this call set it. */
   async trySet(count: number, message: string = String(count)): Promise<boolean> {
     this.env.assertOpen(this.lockName);
-    const keys = { number: this.key, channel: this.channel, marker: this.marker() };
-    const args = { count, message, markerTtl: MARKER_TTL };
+    const marker = this.marker();
     const make = (latest: number) =>
-      this.call(counterTrySet, keys, { ...args, latest, publish: this.publish });
+      counterTrySet.with(
+        [this.key, this.channel, marker],
+        [count, message, MARKER_TTL, latest, this.publish],
+      );
     return (await this.give(make)) === 1;
   }
 
@@ -220,10 +213,12 @@ export class SharedNumber implements Wanted {
 
   /** Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total. */
   async add(count: number, message: string, done?: () => void): Promise<void> {
-    const keys = { permits: this.key, channel: this.channel, marker: this.marker() };
-    const args = { count, message, markerTtl: MARKER_TTL };
+    const marker = this.marker();
     const make = (latest: number) =>
-      this.call(semaphoreRelease, keys, { ...args, latest, publish: this.publish });
+      semaphoreRelease.with(
+        [this.key, this.channel, marker],
+        [count, message, MARKER_TTL, latest, this.publish],
+      );
     await this.give(make, done);
   }
 

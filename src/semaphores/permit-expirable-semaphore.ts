@@ -159,8 +159,8 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     number.env.assertOpen(this.name);
     if (known === undefined) return false;
-    const { keys, args } = this.#setting(known);
-    const update = () => number.call(permitsUpdate, keys, { id: known, lease: ms, ...args() });
+    const { keys, call } = this.#setting(known);
+    const update = () => permitsUpdate.with(keys, [known, ms, call, MARKER_TTL, number.publish]);
     const kept = this.#permits.kept({ number, id: known });
     const set = await number.ask(update, isOne);
     if (!kept) return set;
@@ -201,8 +201,9 @@ export class PermitExpirableSemaphore {
    */
   async setPermits(permits: number): Promise<void> {
     const count = checkInteger(permits, "permits", 0);
-    const { keys, args } = this.#setting("limit");
-    await this.#number.ask(() => this.#number.call(permitsSet, keys, { count, ...args() }), isOne);
+    const number = this.#number;
+    const { keys, call } = this.#setting("limit");
+    await number.ask(() => permitsSet.with(keys, [count, call, MARKER_TTL, number.publish]), isOne);
   }
 
   /**
@@ -221,9 +222,8 @@ export class PermitExpirableSemaphore {
   #setting(what: string) {
     const number = this.#number;
     const { env, key } = number;
-    const keys = { marker: callTombstone(key, `${env.clientId}:${what}`), ...keysOf(number) };
-    const call = env.mint();
-    return { keys, args: () => ({ call, markerTtl: MARKER_TTL, publish: number.publish }) };
+    const keys = keysOf(number, callTombstone(key, `${env.clientId}:${what}`));
+    return { keys, call: env.mint() };
   }
 
   async #take(wait: number, given: unknown, abort: unknown): Promise<Permit | KeptPermit | undefined> {

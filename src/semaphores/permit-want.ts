@@ -4,8 +4,8 @@ import { LockLostError } from "../base/errors.js";
 import { permitId } from "../base/ids.js";
 import { untilDeadline } from "../base/lease.js";
 import { permitLeases, tombstone } from "../base/names.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import { permitsAcquire, permitsRelease } from "../scripts/generated.js";
+import type { ScriptCall } from "../scripts/script.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request, type RequestOptions } from "./request.js";
 
@@ -14,9 +14,12 @@ export interface Permit {
   readonly sent: Instant;
 }
 
-/** The keys that all calls have. */
-export function keysOf({ key, channel }: SharedNumber): Record<"permits" | "leases" | "channel", string> {
-  return { permits: key, leases: permitLeases(key), channel };
+/** The keys of a call that leaves this trace: a tombstone, or a marker. */
+export function keysOf(
+  { key, channel }: SharedNumber,
+  trace: string,
+): [permits: string, leases: string, channel: string, trace: string] {
+  return [key, permitLeases(key), channel, trace];
 }
 
 /** Takes one permit under an id that was not used before. */
@@ -29,11 +32,11 @@ export class TakePermit extends Request<Permit> {
     this.#lease = lease;
   }
 
-  protected override get attempt(): AnyScriptCall {
+  protected override get attempt(): ScriptCall {
     const { wanted: number } = this;
     const id = this.#id;
-    const keys = { tombstone: tombstone(number.key, id), ...keysOf(number) };
-    return number.call(permitsAcquire, keys, { id, lease: this.#lease, publish: number.publish });
+    const keys = keysOf(number, tombstone(number.key, id));
+    return permitsAcquire.with(keys, [id, this.#lease, number.publish]);
   }
 
   protected override read(reply: unknown): Attempt<Permit> {
@@ -54,10 +57,9 @@ export class TakePermit extends Request<Permit> {
 }
 
 /** Gives a permit back, or gives it up; `call` names the call that does so. */
-export function endPermit(number: SharedNumber, id: string, call: string): AnyScriptCall {
-  const keys = { tombstone: tombstone(number.key, id), ...keysOf(number) };
-  const args = { id, call, tombstoneTtl: MARKER_TTL, publish: number.publish };
-  return number.call(permitsRelease, keys, args);
+export function endPermit(number: SharedNumber, id: string, call: string): ScriptCall {
+  const keys = keysOf(number, tombstone(number.key, id));
+  return permitsRelease.with(keys, [id, call, MARKER_TTL, number.publish]);
 }
 
 /** A permit's id in lower case; undefined for a text that is no id. */

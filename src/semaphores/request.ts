@@ -1,7 +1,8 @@
 /** One call that waits for a number in Redis: free permits, or the opening of a latch. */
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { quietly } from "../base/work.js";
-import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
+import type { PlainCommand } from "../redis/command.js";
+import type { ScriptCall } from "../scripts/script.js";
 import { type Limits, Waiter } from "../waiting/waiter.js";
 import type { SharedNumber } from "./number.js";
 
@@ -29,7 +30,7 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
   }
 
   /** What a try sends. */
-  protected abstract get attempt(): AnyScriptCall;
+  protected abstract get attempt(): ScriptCall;
 
   /** @throws LOCK_LOST if a grant came too late */
   protected abstract read(reply: unknown): Attempt<G>;
@@ -64,7 +65,7 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     return this.read(reply).granted;
   }
 
-  protected override request(): AnyScriptCall | PlainCommand {
+  protected override request(): ScriptCall | PlainCommand {
     return this.try(this.attempt);
   }
 

@@ -1,8 +1,8 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
 import { LockLostError } from "../base/errors.js";
-import type { AnyScriptCall } from "../redis/call.js";
 import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
+import type { ScriptCall } from "../scripts/script.js";
 import { type LivePermits, RunningPermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request, type RequestOptions } from "./request.js";
@@ -36,9 +36,8 @@ class Take extends Request<number> {
     return Math.max(1, this.#count);
   }
 
-  protected override get attempt(): AnyScriptCall {
-    const keys = { permits: this.wanted.key, marker: this.#marker };
-    return this.wanted.call(semaphoreAcquire, keys, { count: this.#count, markerTtl: MARKER_TTL });
+  protected override get attempt(): ScriptCall {
+    return semaphoreAcquire.with([this.wanted.key, this.#marker], [this.#count, MARKER_TTL]);
   }
 
   protected override read(reply: unknown): Attempt<number> {
@@ -51,7 +50,7 @@ class Take extends Request<number> {
     const { wanted: number } = this;
     const { key, channel, publish } = number;
     return number.undo(this.#marker, (marker) =>
-      number.call(semaphoreUndo, { permits: key, channel, marker }, { markerTtl: MARKER_TTL, publish }),
+      semaphoreUndo.with([key, channel, marker], [MARKER_TTL, publish]),
     );
   }
 }

@@ -27,8 +27,8 @@ import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { Successor } from "../lock/end.js";
 import type { Listener } from "../pubsub/router.js";
-import type { AnyScriptCall, PlainCommand } from "../redis/call.js";
-import { Command } from "../redis/command.js";
+import { Command, type PlainCommand } from "../redis/command.js";
+import type { ScriptCall } from "../scripts/script.js";
 import type { Place, Site } from "./site.js";
 import type { Wanted } from "./wanted.js";
 
@@ -195,12 +195,12 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   /** What is sent as a try. */
-  protected try(call: AnyScriptCall): AnyScriptCall | PlainCommand {
+  protected try(call: ScriptCall): ScriptCall | PlainCommand {
     const { replicas } = this.env;
     if (!replicas) return call;
     const { sentAt } = this;
     const isGrant = (reply: unknown) => this.isGrant(reply);
-    return replicas.command(this.wanted.key, call, isGrant, () => this.isOpen && this.sentAt === sentAt);
+    return replicas.command(this.lockName, call, isGrant, () => this.isOpen && this.sentAt === sentAt);
   }
 
   protected override get blocks(): boolean {

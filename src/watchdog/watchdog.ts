@@ -9,10 +9,11 @@ import { type Instant, instant, onMono } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
 import { outside } from "../base/outside.js";
 import { trace } from "../base/trace.js";
-import type { AnyScriptCall } from "../redis/call.js";
+import { Command } from "../redis/command.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { isOfOneKey } from "../redis/failures.js";
 import { slotOf } from "../redis/slots.js";
+import type { ScriptCall } from "../scripts/script.js";
 import { type TimerEntry, TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
@@ -63,10 +64,7 @@ export interface Renewal {
 }
 
 /** The script that renews many for `lease` milliseconds. It answers with a word on each: 1 renewed, 0 gone, -1 taken. */
-export type RenewalScript = (
-  renewals: readonly Renewal[],
-  lease: number,
-) => Pick<AnyScriptCall, "script" | "keys" | "args">;
+export type RenewalScript = (renewals: readonly Renewal[], lease: number) => ScriptCall;
 
 export class Watchdog {
   readonly #runner: CommandRunner;
@@ -166,36 +164,14 @@ export class Watchdog {
   }
 
   #send(batch: readonly Renewal[]): void {
-    const [first] = batch;
-    if (!first) return;
     const runner = this.#runner;
-    const sent = instant(runner.clock);
-    const call = {
-      ...first.script(batch, this.#lease),
-      // An error of this command concerns all locks of the batch, so the call names none.
-      lockName: "",
-      // A renewal without an answer is given up early enough for another try within the lease.
-      within: Math.min(runner.commandTimeout, renewalInterval(this.#lease)),
-      vital: true,
-      late: (reply: unknown) => {
-        // A proxy may answer anything, and this answer has no call that could reject.
-        if (Array.isArray(reply)) this.#renewedLate(batch, reply.map(Number), sent);
-      },
-    };
-    const words = (reply: unknown) => (reply as unknown[]).map(Number);
-    runner.call(call, words).then(
-      (all) => {
-        for (const [i, renewal] of batch.entries()) this.#renewed(renewal, all[i] ?? 0, sent);
-      },
-      (error: unknown) => {
-        // A failure that may be one renewal's alone: the others are sent without it.
-        if (batch.length > 1 && isOfOneKey(error)) for (const renewal of batch) this.#send([renewal]);
-        else for (const renewal of batch) this.#notRenewed(renewal, error);
-      },
-    );
+    // A renewal without an answer is given up early enough for another try within the lease.
+    const within = Math.min(runner.commandTimeout, renewalInterval(this.#lease));
+    runner.begin(new RenewalCommand(runner, this, batch, this.#lease), within);
   }
 
-  #renewed({ leased, term }: Renewal, word: number, sent: Instant): void {
+  /** The server has answered the renewal that was sent at `sent`. */
+  renewed({ leased, term }: Renewal, word: number, sent: Instant): void {
     const { isHeld } = leased;
     leased.renewing--;
     if (!isHeld) return;
@@ -207,8 +183,14 @@ export class Watchdog {
     leased.tell("renewed");
   }
 
-  /** Without an answer it is still good, and is renewed again soon. */
-  #notRenewed({ leased }: Renewal, cause: unknown): void {
+  /** Without an answer they are still good, and are renewed again soon. */
+  notRenewed(batch: readonly Renewal[], cause: unknown): void {
+    // A failure that may be one renewal's alone: the others are sent without it.
+    if (batch.length > 1 && isOfOneKey(cause)) for (const renewal of batch) this.#send([renewal]);
+    else for (const renewal of batch) this.#suspend(renewal, cause);
+  }
+
+  #suspend({ leased }: Renewal, cause: unknown): void {
     trace?.("a renewal got no answer");
     const { isHeld } = leased;
     leased.renewing--;
@@ -219,11 +201,45 @@ export class Watchdog {
     leased.isSuspended = true;
     leased.tell("suspended", { cause });
   }
+}
 
-  /** The server has renewed after all: by a renewal that got no answer in time. */
-  #renewedLate(batch: readonly Renewal[], words: readonly number[], sent: Instant): void {
-    for (const [i, { leased, term }] of batch.entries()) {
-      if ((words[i] ?? 0) > 0 && leased.isHeld) leased.raise(sent, this.#lease, term);
+/** Renews many. An error concerns all locks of the batch, so the command names none. */
+class RenewalCommand extends Command {
+  override readonly lockName = "";
+  readonly #watchdog: Watchdog;
+  readonly #batch: readonly Renewal[];
+  readonly #lease: number;
+
+  constructor(runner: CommandRunner, watchdog: Watchdog, batch: readonly Renewal[], lease: number) {
+    super(runner);
+    this.#watchdog = watchdog;
+    this.#batch = batch;
+    this.#lease = lease;
+  }
+
+  protected override request(): ScriptCall {
+    return (this.#batch[0] as Renewal).script(this.#batch, this.#lease);
+  }
+
+  protected override answered(reply: unknown): void {
+    const words = wordsOf(reply);
+    for (const [i, renewal] of this.#batch.entries())
+      this.#watchdog.renewed(renewal, words[i] ?? 0, this.sentAt);
+  }
+
+  protected override failed(error: unknown): void {
+    this.#watchdog.notRenewed(this.#batch, error);
+  }
+
+  /** The server has renewed after all. */
+  protected override late(reply: unknown): void {
+    const words = wordsOf(reply);
+    for (const [i, { leased, term }] of this.#batch.entries()) {
+      if ((words[i] ?? 0) > 0 && leased.isHeld) leased.raise(this.sentAt, this.#lease, term);
     }
   }
+}
+
+function wordsOf(reply: unknown): number[] {
+  return (reply as unknown[]).map(Number);
 }

@@ -4,14 +4,7 @@
  */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
-import {
-  type AnyScript,
-  type ArgumentValues,
-  encode,
-  type KeyValues,
-  type Script,
-  type ScriptText,
-} from "../../src/scripts/script.js";
+import { type AnyScript, evalArguments, type ScriptText } from "../../src/scripts/script.js";
 import {
   allKeys,
   findRedis,
@@ -21,6 +14,7 @@ import {
   type RedisServer,
   startRedis,
 } from "../support/index.js";
+import { callOf, type Named } from "../support/named.js";
 
 export const LOCK = "job";
 export const CHANNEL = "redisson_lock__channel:{job}";
@@ -129,7 +123,7 @@ export interface Message {
 /** The message of a release for the waiters of a lock. */
 export const announced = (payload: string): Message[] => [{ channel: CHANNEL, payload }];
 
-export type Run<K, A> = (keys: K, args: A) => Promise<unknown>;
+export type Run = (keys: Named, args: Named) => Promise<unknown>;
 
 /** A server for the tests of one file. */
 export async function useBench(): Promise<Bench> {
@@ -248,14 +242,10 @@ export class Bench {
   }
 
   /** A function that runs a script: by EVALSHA, or by EVAL if the server does not know the script. */
-  runner<K extends KeyValues, A extends ArgumentValues>(
-    script: Script<K, A>,
-    redis: Redis = this.redis,
-    form: Form = FORM,
-  ): Run<K, A> {
+  runner(script: AnyScript, redis: Redis = this.redis, form: Form = FORM): Run {
     return async (keys, args) => {
       const { text: lua, sha1 } = scriptText(script, form);
-      const [hash, ...rest] = encode(sha1, script, keys as NoInfer<K>, args as NoInfer<A>);
+      const [hash, ...rest] = evalArguments(sha1, callOf(script, keys, args));
       try {
         return await redis.evalsha(hash, ...rest);
       } catch (error) {

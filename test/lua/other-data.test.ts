@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as generated from "../../src/scripts/generated.js";
 import type { AnyScript } from "../../src/scripts/script.js";
+import { headerOf, type Named } from "../support/named.js";
 import { LOCK, ME, OTHER, type States, scored, useBench } from "./bench.js";
 import { hex, LEASES, LONG_GONE, MINE, NUMBER, number, OTHER_DATA } from "./counts.js";
 import { refusal, WRONGTYPE } from "./table.js";
@@ -10,7 +11,9 @@ import { refusal, WRONGTYPE } from "./table.js";
 const bench = await useBench();
 
 const all = Object.values(generated) as unknown as AnyScript[];
-const scripts = all.filter(({ keys }) => "lock" in keys || "locks" in keys);
+const hasKey = (script: AnyScript, names: RegExp) =>
+  headerOf(script).keys.some(({ name }) => names.test(name));
+const scripts = all.filter((script) => hasKey(script, /^locks?$/));
 const counting = all.filter(({ name }) => /^(counter|latch|permits|semaphore)\//.test(name));
 const byName = (some: readonly AnyScript[]) => some.map((script) => [script.name, script] as const);
 
@@ -109,24 +112,19 @@ const PLACES: Record<string, string> = {
 };
 
 /** Arguments as the library may send them. */
-function inputs(script: AnyScript, number: number): { keys: never; args: never } {
-  const keys = Object.entries(script.keys).map(([name, type]) => [
+function inputs(script: AnyScript, number: number): { keys: Named; args: Named } {
+  const header = headerOf(script);
+  const keys = header.keys.map(({ name, variadic }) => [
     name,
-    type.endsWith("...") ? KEYS[name] : (PLACES[name] ?? `${name}:{job}`),
+    variadic ? KEYS[name] : (PLACES[name] ?? `${name}:{job}`),
   ]);
-  const args = Object.entries(script.args).map(([name, type]) => [
-    name,
-    type.endsWith("...")
-      ? LISTS[name]
-      : type === "text"
-        ? TEXTS[name]
-        : type === "ms"
-          ? 5_000
-          : name === "latest"
-            ? 0
-            : number,
-  ]);
-  return { keys: Object.fromEntries(keys) as never, args: Object.fromEntries(args) as never };
+  const args = header.args.map(({ name, type, variadic }) => {
+    if (variadic) return [name, LISTS[name]];
+    if (type === "text") return [name, TEXTS[name]];
+    if (type === "ms") return [name, 5_000];
+    return [name, name === "latest" ? 0 : number];
+  });
+  return { keys: Object.fromEntries(keys), args: Object.fromEntries(args) };
 }
 
 /** Hashes of other owners' locks, as Redisson and this library make them. */
@@ -161,7 +159,7 @@ async function commands(): Promise<number> {
 
 const run = (script: AnyScript, number = 0): Promise<unknown> => {
   const { keys, args } = inputs(script, number);
-  return bench.runner(script as never)(keys, args);
+  return bench.runner(script)(keys, args);
 };
 const outcome = (script: AnyScript): Promise<unknown> =>
   run(script).catch((error: Error) => ({ error: error.message }));
@@ -177,7 +175,9 @@ const noNumbers: typeof OTHER_DATA = {
 };
 
 test.each(byName(refusing))("%s refuses a number that is none [B117]", async (name, script) => {
-  const leases: States = "leases" in script.keys ? { [LEASES]: scored({ [LONG_GONE]: -1 }) } : {};
+  const leases: States = headerOf(script).keys.some((key) => key.name === "leases")
+    ? { [LEASES]: scored({ [LONG_GONE]: -1 }) }
+    : {};
   for (const [title, [state, reply]] of Object.entries(noNumbers)) {
     await bench.put({ [NUMBER]: state, ...leases });
     expect(await outcome(script), title).toEqual(name === INSPECT ? WRONGTYPE : reply);

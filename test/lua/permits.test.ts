@@ -253,27 +253,28 @@ scriptTable(bench, permitsUpdate, {
 describe("every byte of an id stands for itself", () => {
   const id = "000a0d7f80c3bfff25001f2e7d5b5c61";
   const bytes = Buffer.from(id, "hex");
-  const keys = {
-    permits: NUMBER,
-    leases: LEASES,
-    channel: PERMIT_CHANNEL,
-    tombstone: TOMBSTONE,
-    marker: MARKER,
-  };
-  const args = { id, lease: 30_000, call: 7, tombstoneTtl: 1, markerTtl: 1, latest: 0, publish: "PUBLISH" };
-  const renewing = { keys: { leases: [LEASES] }, args: { lease: 30_000, ids: [id] } };
+  const keys = { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL };
+  const ended = { ...keys, tombstone: TOMBSTONE };
+  const [lease, publish] = [30_000, "PUBLISH"];
+  const updating = { id, lease, call: 7, markerTtl: 1, publish };
+  const renewing = { keys: { leases: [LEASES] }, args: { lease, ids: [id] } };
 
   /** Whether the permit is in use before the call, and the lease that it has afterwards, at least. */
   test.each([
-    [permitsAcquire, { keys, args }, undefined, 30_000],
-    [permitsRelease, { keys, args: { ...args, call: "mine" } }, 90_000, undefined],
+    [permitsAcquire, { keys: ended, args: { id, lease, publish } }, undefined, 30_000],
+    [
+      permitsRelease,
+      { keys: ended, args: { id, call: "mine", tombstoneTtl: 1, publish } },
+      90_000,
+      undefined,
+    ],
     [permitsRenew, renewing, 10_000, 30_000],
-    [permitsUpdate, { keys, args }, 10_000, 30_000],
+    [permitsUpdate, { keys: { ...keys, marker: MARKER }, args: updating }, 10_000, 30_000],
   ] as const)("in $name", async (script, { keys, args }, before, after) => {
     await bench.put(permits(1, { [THEIRS]: 20_000 }));
     const [seconds = 0] = (await bench.redis.time()).map(Number);
     if (before) await bench.redis.zadd(LEASES, seconds * 1_000 + before, bytes);
-    await bench.runner(script as never)(keys as never, args as never);
+    await bench.runner(script)(keys, args);
     const end = await bench.redis.zscore(LEASES, bytes);
     expect(await bench.redis.zcard(LEASES)).toBe(after ? 2 : 1);
     if (after) expect(Number(end) - seconds * 1_000).toBeGreaterThanOrEqual(after);

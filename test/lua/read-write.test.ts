@@ -62,10 +62,10 @@ const otherWriters: States = { [WRITERS]: text("theirs", 60_000) };
 
 scriptTable(bench, readTake, {
   keys: { lock: LOCK, tombstone: TOMBSTONE, hold: holdKey(ME, 1), writers: WRITERS },
-  args: { owner: ME, lease: 60_000, yield: 1 },
+  args: { owner: ME, lease: 60_000, yields: 1 },
   rows: {
     ...each("1: a free lock is granted to one that %s", { yields: 1, "does not yield": 0 }, (yields) => ({
-      args: { yield: yields },
+      args: { yields: yields },
       reply: 1,
       after: reading({ [ME]: [60_000] }),
     })),
@@ -100,7 +100,7 @@ scriptTable(bench, readTake, {
     ),
     "1: one that finds the waiting writers dead is let in at once": {
       given: aWriterWaits(-1),
-      args: { yield: 1 },
+      args: { yields: 1 },
       reply: 1,
       after: { ...reading({ [ME]: [60_000] }), ...aWriterWaits(-1) },
     },

@@ -6,7 +6,8 @@
  * server without memory, users without a right, the text for old servers.
  */
 import { describe, expect, test } from "vitest";
-import type { ArgumentValues, KeyValues, Script } from "../../src/scripts/script.js";
+import type { AnyScript } from "../../src/scripts/script.js";
+import type { Named } from "../support/named.js";
 import {
   type Bench,
   FORBIDDEN,
@@ -27,12 +28,12 @@ export interface Outcome {
   readonly heard?: readonly Message[];
 }
 
-export interface Row<K, A> extends Outcome {
+export interface Row extends Outcome {
   /** All keys before the call. Default: none. */
   readonly given?: States;
   /** The keys and arguments that differ from those of the table. */
-  readonly keys?: Partial<K>;
-  readonly args?: Partial<A>;
+  readonly keys?: Named;
+  readonly args?: Named;
   /** The outcome of the second call, as far as it differs. */
   readonly again?: Partial<Outcome>;
   /** It needs no memory, in either form. */
@@ -41,13 +42,13 @@ export interface Row<K, A> extends Outcome {
   readonly mayNot?: string;
 }
 
-export interface Table<K, A> {
-  readonly keys: K;
-  readonly args: A;
+export interface Table {
+  readonly keys: Named;
+  readonly args: Named;
   /** The outcome of the second call in rows without `again`, as far as it differs. */
   readonly again?: Partial<Outcome>;
   /** The rows, by what they show. */
-  readonly rows: Readonly<Record<string, Row<K, A>>>;
+  readonly rows: Readonly<Record<string, Row>>;
   /** Keys that have no TTL by nature. */
   readonly endless?: RegExp;
   /** Commands whose refusal the script takes for an answer. */
@@ -79,13 +80,9 @@ export function each<const T, const R>(
   );
 }
 
-export function scriptTable<K extends KeyValues, A extends ArgumentValues>(
-  bench: Bench,
-  script: Script<K, A>,
-  table: NoInfer<Table<K, A>>,
-): void {
-  const play = (row: Row<K, A>) => new Play(bench, script, table, row);
-  const rows = Object.values(table.rows) as [Row<K, A>, ...Row<K, A>[]];
+export function scriptTable(bench: Bench, script: AnyScript, table: Table): void {
+  const play = (row: Row) => new Play(bench, script, table, row);
+  const rows = Object.values(table.rows) as [Row, ...Row[]];
   const branches = branchesOf(rows.filter((row) => !row.mayNot && !isRefusal(row.reply)).map(play));
   const loud = rows.filter(({ heard = [], mayNot }) => heard.length > 0 && !mayNot);
   const [first] = rows;
@@ -112,7 +109,7 @@ function isRefusal(reply: unknown): boolean {
 }
 
 /** The row for a user who may use no channel. */
-function muted<K, A>(row: Row<K, A>): Row<K, A> {
+function muted(row: Row): Row {
   return { ...row, mayNot: "announce", heard: [], again: { ...row.again, heard: [] } };
 }
 
@@ -122,12 +119,10 @@ type Commands = readonly string[];
 const FEW = 100;
 
 /** Of rows that make a script run the same commands the first, with those that users may lack; and the thrifty ones. */
-function branchesOf<K extends KeyValues, A extends ArgumentValues>(
-  plays: readonly Play<K, A>[],
-): () => Promise<readonly (readonly [Play<K, A>, Commands])[]> {
-  let found: Promise<readonly (readonly [Play<K, A>, Commands])[]> | undefined;
+function branchesOf(plays: readonly Play[]): () => Promise<readonly (readonly [Play, Commands])[]> {
+  let found: Promise<readonly (readonly [Play, Commands])[]> | undefined;
   const find = async () => {
-    const branches = new Map<string, readonly [Play<K, A>, Commands]>();
+    const branches = new Map<string, readonly [Play, Commands]>();
     for (const [i, play] of plays.entries()) {
       const calls = await play.commands();
       const isLong = [...calls.values()].reduce((sum, count) => sum + count, 0) > FEW;
@@ -151,13 +146,13 @@ interface Way {
 }
 
 /** A row that is played. */
-class Play<K extends KeyValues, A extends ArgumentValues> {
+class Play {
   readonly #bench: Bench;
-  readonly #script: Script<K, A>;
-  readonly #table: Table<K, A>;
-  readonly #row: Row<K, A>;
+  readonly #script: AnyScript;
+  readonly #table: Table;
+  readonly #row: Row;
 
-  constructor(bench: Bench, script: Script<K, A>, table: Table<K, A>, row: Row<K, A>) {
+  constructor(bench: Bench, script: AnyScript, table: Table, row: Row) {
     this.#bench = bench;
     this.#script = script;
     this.#table = table;
@@ -212,7 +207,7 @@ class Play<K extends KeyValues, A extends ArgumentValues> {
     await this.#put();
     const reply = await this.#call({ form, outOfMemory: true });
     const thrifty = this.#row.thrifty ?? this.#table.thrifty;
-    const mustWork = thrifty ?? (form === "modern" && this.#script.flags !== undefined);
+    const mustWork = thrifty ?? (form === "modern" && this.#script.modern !== this.#script.legacy);
     const { given = {} } = this.#row;
     const refused = { reply: refusal("OOM"), after: given, heard: [] };
     this.#expect(await this.#look(reply), !mustWork && isRefusal(reply) ? refused : this.#outcome(), form);

@@ -11,7 +11,7 @@ const LINE_WIDTH = 110;
 /** @param {Script[]} scripts @param {Snippet[]} snippets @returns {string} */
 export function generate(scripts, snippets) {
   if (scripts.length === 0) return `${TITLE}\nexport {};\n`;
-  const lines = [TITLE, 'import { defineScript, type ScriptOf } from "./script.js";'];
+  const lines = [TITLE, 'import { Script } from "./script.js";'];
   const defined = new Set(scripts.flatMap(({ body }) => body.split("\n")));
   lines.push("");
   for (const { include, name, text } of snippets.flatMap(({ functions }) => functions)) {
@@ -27,36 +27,55 @@ export function generate(scripts, snippets) {
 function definition(script) {
   const { name, keys, args, reply, flags, body } = script;
   const constant = constantName(name);
+  const type = constant[0].toUpperCase() + constant.slice(1);
   return [
-    `const ${constant}Header = {`,
-    `  name: "${name}",`,
-    ...entryList("keys", keys),
-    ...entryList("args", args),
-    `  reply: "${reply}",`,
-    ...(flags.length > 0 ? [`  flags: "${flags.join(",")}",`] : []),
-    "} as const;",
+    ...typed(
+      `type ${type} = Script<`,
+      tupleOf(keys, () => "string"),
+      tupleOf(args, typeOf),
+    ),
     docstring(script),
-    `export const ${constant}: ScriptOf<typeof ${constant}Header> = /* @__PURE__ */ defineScript(`,
-    `  ${constant}Header,`,
+    `export const ${constant}: ${type} = /* @__PURE__ */ new Script(`,
+    `  ${JSON.stringify(name)},`,
+    `  ${JSON.stringify(reply)},`,
+    `  ${JSON.stringify(flags.join(","))},`,
     `  ${templateLiteral(body)},`,
     ");",
   ];
+}
+
+/** A script's type, on as many lines as it needs. @param {string} begin @param {string[]} keys @param {string[]} args */
+function typed(begin, keys, args) {
+  const line = `${begin}${inBrackets(keys)}, ${inBrackets(args)}>;`;
+  if (line.length <= LINE_WIDTH) return [line];
+  const lists = [keys, args].map((list) => {
+    const short = `  ${inBrackets(list)}`;
+    return short.length < LINE_WIDTH ? [short] : ["  [", ...list.map((each) => `    ${each},`), "  ]"];
+  });
+  return [begin, ...lists[0].slice(0, -1), `${lists[0].at(-1)},`, ...lists[1], ">;"];
+}
+
+const inBrackets = (list) => `[${list.join(", ")}]`;
+
+/** Variadic entries come in turns, so they are one list. @param {Entry[]} entries @param {(entry: Entry) => string} type */
+function tupleOf(entries, type) {
+  const one = entries.filter(({ variadic }) => !variadic).map((entry) => `${entry.name}: ${type(entry)}`);
+  const many = entries.filter(({ variadic }) => variadic);
+  if (many.length === 0) return one;
+  const types = [...new Set(many.map(type))].join(" | ");
+  const rest = `...${many.map(({ name }) => name).join("_")}: ${types.includes(" ") ? `(${types})` : types}[]`;
+  return [...one, rest];
+}
+
+/** @param {Entry} entry */
+function typeOf({ type }) {
+  return type === "text" ? "string" : "number";
 }
 
 /** What the script does, in a sentence; the rest is in its own header. @param {Script} script */
 function docstring({ name, prose }) {
   const [sentence] = /^.*?\.(?=\s|$)|^.*/.exec(prose.join(" ").trim()) ?? [];
   return `/** ${sentence.replaceAll("*/", "*\\/")} See lua/${name}.lua. */`;
-}
-
-/** @param {string} field @param {Entry[]} entries */
-function entryList(field, entries) {
-  const items = entries.map(({ name, type, variadic }) => `${name}: "${type}${variadic ? "..." : ""}"`);
-  if (items.length === 0) return [`  ${field}: {},`];
-  const line = `  ${field}: { ${items.join(", ")} },`;
-  return line.length <= LINE_WIDTH
-    ? [line]
-    : [`  ${field}: {`, ...items.map((item) => `    ${item},`), "  },"];
 }
 
 /** `fair-lock/try-acquire` gives `fairLockTryAcquire`. */

@@ -1,11 +1,7 @@
 /** Random calls of a script: keys and arguments by their names, from so few values that calls often share a key. */
-import {
-  type AnyScript,
-  type ArgumentValues,
-  encode,
-  type KeyValues,
-  type Script,
-} from "../../../src/scripts/script.js";
+import { type AnyScript, evalArguments } from "../../../src/scripts/script.js";
+import type { Entry } from "../../../tools/lua/header.mjs";
+import { callOf, headerOf } from "../../support/named.js";
 import type { Random } from "../../support/random.js";
 import { type Command, readHold, stateOf } from "./states.js";
 import { CHANNELS, IDS, LOCKS, NUMERALS, OWNERS, TERMS, TEXTS } from "./vocabulary.js";
@@ -27,18 +23,14 @@ export function randomCall(random: Random, script: AnyScript, now: number): Case
   const size = random.chance(0.9) ? 1 + random.below(3) : 0;
   const owners = random.many(OWNERS, size, size);
   const keys: Record<string, string | string[]> = {};
-  for (const [name, type] of Object.entries(script.keys)) {
-    keys[name] = type.endsWith("...") ? restOf(name, lock, owners) : keyOf(name, lock, owners);
+  const header = headerOf(script);
+  for (const { name, variadic } of header.keys) {
+    keys[name] = variadic ? restOf(name, lock, owners) : keyOf(name, lock, owners);
   }
   const args = Object.fromEntries(
-    Object.entries(script.args).map(([name, type]) => [name, argumentOf(random, name, type, owners, now)]),
+    header.args.map((entry) => [entry.name, argumentOf(random, entry, owners, now)]),
   );
-  const encoded = encode(
-    script.modern.text,
-    script as Script<KeyValues, ArgumentValues>,
-    keys,
-    args as ArgumentValues,
-  );
+  const encoded = evalArguments(script.modern.text, callOf(script, keys, args));
   const setUp = Object.entries(keys).flatMap(([name, value]) => {
     const named = typeof value === "string" ? [value] : [...new Set(value)];
     return name === "channel" ? [] : named.flatMap((key) => stateOf(random, name, key, now));
@@ -62,13 +54,12 @@ function restOf(name: string, lock: string, owners: readonly string[]): string[]
 
 function argumentOf(
   random: Random,
-  name: string,
-  type: string,
+  { name, type, variadic }: Entry,
   owners: readonly string[],
   now: number,
 ): string | number | string[] | number[] {
-  const one = () => (type.startsWith("text") ? textOf(random, name) : numberOf(random, name, type, now));
-  if (!type.endsWith("...")) return one();
+  const one = () => (type === "text" ? textOf(random, name) : numberOf(random, name, type, now));
+  if (!variadic) return one();
   if (name === "owners") return [...owners];
   if (name === "coWaiters") return random.some(OWNERS);
   return owners.map(one) as string[] | number[];
@@ -91,6 +82,6 @@ function numberOf(random: Random, name: string, type: string, now: number): numb
   if (name === "latest") return random.pick([0, 1, now - 1_000, now, now + 1_000, now + 10_000]);
   if (name === "aliveFor") return random.pick([0, 1, 1_000, 9_000, 300_000]);
   if (name === "grace") return random.pick([1, 1_000, 9_000, 300_000]);
-  if (type.startsWith("ms")) return random.pick(TERMS);
+  if (type === "ms") return random.pick(TERMS);
   return random.pick([0, 0, 1, 1, 2, 3, 17, Number.MAX_SAFE_INTEGER]);
 }

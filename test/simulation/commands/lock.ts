@@ -2,7 +2,8 @@
 import { MemoryServer } from "../../../src/entries/testing/memory-server.js";
 import type { Reply } from "../../../src/entries/testing/reply.js";
 import * as scripts from "../../../src/scripts/generated.js";
-import { type AnyScript, type ArgumentValues, encode, type KeyValues } from "../../../src/scripts/script.js";
+import { type AnyScript, evalArguments } from "../../../src/scripts/script.js";
+import { callOf, headerOf, type Named } from "../../support/named.js";
 import { type Run, translate } from "./lua-to-js.js";
 import { LATEST, POLL, type World } from "./world.js";
 
@@ -129,7 +130,7 @@ export class Lock {
       lease,
       aliveFor: isWaiting ? ALIVE : 0,
       coWaiters,
-      yield: this.#world.random.below(3) && 1,
+      yields: this.#world.random.below(3) && 1,
     };
     return this.#command("TAKE", side === "read" ? `read ${w}` : w, script, w, more);
   }
@@ -176,13 +177,13 @@ export class Lock {
     what: string,
     script: AnyScript,
     w: string,
-    moreArgs: ArgumentValues,
-    moreKeys: KeyValues = {},
+    moreArgs: Named,
+    moreKeys: Named = {},
     ends: readonly string[] = [],
   ): Command {
     const { name: lock, channel } = this;
     const field = `${w}:write`;
-    const keys = {
+    const keys: Named = {
       lock,
       locks: [lock],
       channel,
@@ -195,13 +196,20 @@ export class Lock {
       writers: "writers",
       counter: "counter",
     };
-    const args = { owner: w, field, tombstoneTtl: this.tombstoneTtl, publish: "publish", grace: GRACE };
-    const [, count, ...words] = encode(
-      "",
+    const args: Named = {
+      owner: w,
+      field,
+      tombstoneTtl: this.tombstoneTtl,
+      publish: "publish",
+      grace: GRACE,
+    };
+    const header = headerOf(script);
+    const call = callOf(
       script,
-      Object.assign(keys, moreKeys),
-      Object.assign(args, moreArgs),
+      named(header.keys, { ...keys, ...moreKeys }),
+      named(header.args, { ...args, ...moreArgs }),
     );
+    const [, count, ...words] = evalArguments("", call);
     const run = () => this.#read(verb, this.#run(script, words.slice(0, count), words.slice(count)));
     return { verb, text: `${verb} ${what}`, w, ends, run, hasForced: false };
   }
@@ -385,4 +393,10 @@ export class Lock {
   leftovers(): string[] {
     return this.server.keys.scan(0, 10_000).keys.filter((key) => key !== "counter");
   }
+}
+
+/** What a script names. */
+function named(entries: readonly { readonly name: string }[], all: Named): Named {
+  const names = new Set(entries.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
 }
