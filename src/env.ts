@@ -57,6 +57,8 @@ export class Env {
   /** Called when the client begins to hold or to wait. */
   readonly stir: () => void;
   readonly whoHolds: WhoHolds;
+  /** Calls that name no owner act for that of the scope or run around them. */
+  readonly followsContext: boolean;
   /** Notes where calls were made, for warnings. */
   readonly places: Places = new Places();
   sites!: Sites;
@@ -75,6 +77,7 @@ export class Env {
   constructor(parts: EnvParts) {
     this.clientId = parts.clientId;
     this.settings = parts.settings;
+    this.followsContext = parts.settings.reentrancy === "context";
     this.clock = parts.clock;
     this.runner = parts.runner;
     this.masters = parts.masters;

@@ -84,6 +84,10 @@ export function tombstone(name: string, wireId: string): string {
   return `${unlockLatch(name)}:${wireId}`;
 }
 
+export function tombstones(name: string, wireIds: readonly string[]): string[] {
+  return wireIds.map((wireId) => tombstone(name, wireId));
+}
+
 const unlockLatch = prefixed("redisson_unlock_latch");
 
 /**

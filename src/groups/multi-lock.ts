@@ -62,7 +62,8 @@ export class MultiLock extends LockFace<MultiHold> {
     for (const { kind } of this.#members.order) {
       const grant = owner?.grantOf(kind.lockKey) as Grant | undefined;
       const hold = grant?.isHeld ? groupAmong(grant, this.#members.lockKey) : undefined;
-      if (hold) return hold.viewOr(() => new MultiHold(hold));
+      hold?.keep();
+      if (hold) return this.viewOf(hold);
     }
     return null;
   }
@@ -137,9 +138,8 @@ export class MultiLock extends LockFace<MultiHold> {
 
   /** @internal */
   protected override viewOf(hold: HoldRecord): MultiHold {
-    const view = new MultiHold(hold);
-    hold.view = view;
-    return view;
+    hold.view ??= new MultiHold(hold);
+    return hold.view as MultiHold;
   }
 
   /** @internal */

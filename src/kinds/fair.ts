@@ -4,7 +4,7 @@
  * would hold the queue up for minutes.
  */
 import type { LockKind } from "../base/events.js";
-import { fairAlive, fairQueue, fairTimeouts } from "../base/names.js";
+import { fairAlive, fairQueue, fairTimeouts, tombstone, tombstones } from "../base/names.js";
 import type { Env } from "../env.js";
 import { fairEnd, fairForce, fairTake } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -27,7 +27,7 @@ export class Fair extends Kind {
     const { key, publish } = this;
     const alive = wait > 0 ? aliveFor(this.env) : 0;
     return fairTake.with(
-      [key, fairQueue(key), fairTimeouts(key), fairAlive(key), this.over(wireId), this.channel],
+      [key, fairQueue(key), fairTimeouts(key), fairAlive(key), tombstone(key, wireId), this.channel],
       [wireId, lease, this.#grace, alive, publish, ...coWaiters],
     );
   }
@@ -35,7 +35,7 @@ export class Fair extends Kind {
   override end(wireIds: readonly string[]): ScriptCall {
     const { key, publish } = this;
     return fairEnd.with(
-      [key, fairQueue(key), fairTimeouts(key), fairAlive(key), this.channel, ...this.allOver(wireIds)],
+      [key, fairQueue(key), fairTimeouts(key), fairAlive(key), this.channel, ...tombstones(key, wireIds)],
       [TOMBSTONE_TTL, publish, this.#grace, ...wireIds],
     );
   }

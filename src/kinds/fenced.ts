@@ -1,6 +1,6 @@
 /** The fenced lock: the plain lock, and a counter from which each outermost grant takes a token. */
 import type { LockKind } from "../base/events.js";
-import { tokenCounter } from "../base/names.js";
+import { tokenCounter, tombstone } from "../base/names.js";
 import { fencedPass, fencedTake } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { type Heir, Kind, type Taken, TOMBSTONE_TTL, type Try } from "./kind.js";
@@ -11,7 +11,8 @@ export class Fenced extends Kind {
   }
 
   override take(wireId: string, { lease }: Try): ScriptCall {
-    return fencedTake.with([this.key, this.over(wireId), tokenCounter(this.key)], [wireId, lease]);
+    const { key } = this;
+    return fencedTake.with([key, tombstone(key, wireId), tokenCounter(key)], [wireId, lease]);
   }
 
   override readTaken(reply: unknown, attempt: Pick<Try, "coWaiters">): Taken {
@@ -23,7 +24,7 @@ export class Fenced extends Kind {
   override pass(wireId: string, { wireId: successor, lease }: Heir): ScriptCall {
     const { key } = this;
     return fencedPass.with(
-      [key, this.channel, this.over(wireId), this.over(successor), tokenCounter(key)],
+      [key, this.channel, tombstone(key, wireId), tombstone(key, successor), tokenCounter(key)],
       [wireId, successor, lease, TOMBSTONE_TTL, this.publish],
     );
   }

@@ -3,7 +3,7 @@
  * about waiting, owners or time. A new kind is one such class and its Lua files.
  */
 import type { LockEvent, LockKind } from "../base/events.js";
-import { callTombstone, lockChannel, tombstone } from "../base/names.js";
+import { callTombstone, lockChannel, tombstone, tombstones } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
@@ -151,7 +151,8 @@ export class Kind {
   }
 
   take(wireId: string, { lease }: Try): ScriptCall {
-    return plainTake.with([this.key, this.over(wireId)], [wireId, lease]);
+    const { key } = this;
+    return plainTake.with([key, tombstone(key, wireId)], [wireId, lease]);
   }
 
   /** Reads `1`, `{1, …}`, `{0, ttl, holder, i…}` or `{2}`; i: co-waiters, counted from 1, that have to try themselves. */
@@ -172,10 +173,8 @@ export class Kind {
 
   /** Ends wire ids; `next`: the wire id of the call that waits first in this process. */
   end(wireIds: readonly string[], _next?: string): ScriptCall {
-    return plainEnd.with(
-      [this.key, this.channel, ...this.allOver(wireIds)],
-      [TOMBSTONE_TTL, this.publish, ...wireIds],
-    );
+    const { key, channel, publish } = this;
+    return plainEnd.with([key, channel, ...tombstones(key, wireIds)], [TOMBSTONE_TTL, publish, ...wireIds]);
   }
 
   readEnded(reply: unknown): Ended {
@@ -185,10 +184,11 @@ export class Kind {
 
   /** Ends a wire id and grants the lock to `heir`; `next` waits behind it. */
   pass(wireId: string, heir: Heir, _next?: string): ScriptCall {
+    const { key, channel, publish } = this;
     const { wireId: successor, lease } = heir;
     return plainPass.with(
-      [this.key, this.channel, this.over(wireId), this.over(successor)],
-      [wireId, successor, lease, TOMBSTONE_TTL, this.publish],
+      [key, channel, tombstone(key, wireId), tombstone(key, successor)],
+      [wireId, successor, lease, TOMBSTONE_TTL, publish],
     );
   }
 
@@ -232,21 +232,12 @@ export class Kind {
     return wireId;
   }
 
-  /** The tombstone of a wire id. */
-  protected over(wireId: string): string {
-    return tombstone(this.key, wireId);
-  }
-
-  protected allOver(wireIds: readonly string[]): string[] {
-    return wireIds.map((id) => this.over(id));
-  }
-
   protected forceKeys(callId: string): [lock: string, channel: string, marker: string] {
     return [this.key, this.channel, callTombstone(this.key, callId)];
   }
 
   protected get forceArguments(): [tombstones: string, tombstoneTtl: number, publish: string] {
-    return [this.over(""), TOMBSTONE_TTL, this.publish];
+    return [tombstone(this.key, ""), TOMBSTONE_TTL, this.publish];
   }
 
   /** The command that announces. */

@@ -3,7 +3,15 @@
  * each with a lease of its own; where writers go first, the server knows which writers wait.
  */
 import type { LockKind } from "../base/events.js";
-import { readHold, readWriteChannel, waitingWriters, writeField, writerOf } from "../base/names.js";
+import {
+  readHold,
+  readWriteChannel,
+  tombstone,
+  tombstones,
+  waitingWriters,
+  writeField,
+  writerOf,
+} from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import {
@@ -66,7 +74,7 @@ abstract class ReadWrite extends Kind implements Downgrading {
     const { key, channel, publish } = this;
     const alive = next === "" ? 0 : aliveFor(this.env);
     return readWriteEnd.with(
-      [key, channel, waitingWriters(key), this.over(next), ...this.allOver(wireIds)],
+      [key, channel, waitingWriters(key), tombstone(key, next), ...tombstones(key, wireIds)],
       [TOMBSTONE_TTL, publish, next, alive, ...wireIds],
     );
   }
@@ -76,7 +84,7 @@ abstract class ReadWrite extends Kind implements Downgrading {
     const { key, channel, publish } = this;
     const field = writeField(wireId);
     return writeDowngrade.with(
-      [key, channel, this.over(field), readHold(key, wireId, 1)],
+      [key, channel, tombstone(key, field), readHold(key, wireId, 1)],
       [wireId, field, reads, left, TOMBSTONE_TTL, publish],
     );
   }
@@ -98,7 +106,7 @@ export class Read extends ReadWrite {
   override take(wireId: string, { lease }: Try): ScriptCall {
     const { key } = this;
     return readTake.with(
-      [key, this.over(wireId), readHold(key, wireId, 1), waitingWriters(key)],
+      [key, tombstone(key, wireId), readHold(key, wireId, 1), waitingWriters(key)],
       [wireId, lease, Number(this.prefersWriters)],
     );
   }
@@ -126,7 +134,7 @@ export class Write extends ReadWrite {
     const field = writeField(wireId);
     const alive = wait > 0 && this.prefersWriters ? aliveFor(this.env) : 0;
     return writeTake.with(
-      [key, this.over(wireId), this.over(field), waitingWriters(key)],
+      [key, tombstone(key, wireId), tombstone(key, field), waitingWriters(key)],
       [wireId, field, lease, alive],
     );
   }
@@ -139,11 +147,11 @@ export class Write extends ReadWrite {
       [
         key,
         channel,
-        this.over(wireId),
-        this.over(successor),
-        this.over(successorField),
+        tombstone(key, wireId),
+        tombstone(key, successor),
+        tombstone(key, successorField),
         waitingWriters(key),
-        this.over(next),
+        tombstone(key, next),
       ],
       [wireId, field, successor, successorField, lease, TOMBSTONE_TTL, publish, next, alive],
     );

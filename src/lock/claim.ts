@@ -74,11 +74,6 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
     this.#isUnsure = true;
   }
 
-  protected override tries(): void {
-    super.tries();
-    this.toldAt = this.sentAt.mono;
-  }
-
   /** Sends a try under its own id. */
   protected claim(): void {
     this.tries();

@@ -90,7 +90,7 @@ export abstract class LockFace<H extends Hold = Hold> {
   lock(options?: LockOptions): Promise<H> {
     try {
       const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"));
-      return this.#start(this.#asked(request, this.#ownerOf(request), undefined, this.lock, true));
+      return this.#start(this.#asked(request, undefined, this.lock, true));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -106,7 +106,7 @@ export abstract class LockFace<H extends Hold = Hold> {
       const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
       if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
       const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner });
-      return this.#start(this.#asked(request, this.#ownerOf(request), undefined, this.tryLock, false));
+      return this.#start(this.#asked(request, undefined, this.tryLock, false));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -122,10 +122,10 @@ export abstract class LockFace<H extends Hold = Hold> {
     checkFunction(fn, "fn");
     const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "run"));
     // All runs of a tree act for one owner. A named owner is also the ambient owner inside fn.
-    const owner = request.named ?? (this.#followsContext ? treeOwner() : undefined) ?? new OwnerRecord();
+    const owner = request.named ?? (this.#env.followsContext ? treeOwner() : undefined) ?? new OwnerRecord();
     const scope = request.named ? openFrame(request.named) : undefined;
     const frame = openFrame(owner, this.keys, scope);
-    const asked = this.#asked(request, owner, frame, this.run, true);
+    const asked = this.#asked(request, frame, this.run, true);
     const hold = await this.#start(asked);
     const record = recordOf(hold);
     let outcome: { value: T } | { error: unknown };
@@ -145,7 +145,7 @@ export abstract class LockFace<H extends Hold = Hold> {
    * @throws NOT_OWNER outside a scope, or if there is no such hold; LOCK_LOST, UNAVAILABLE as {@link Hold.unlock}
    */
   async unlock(options?: OwnerOptions): Promise<void> {
-    const owner = namedOwner(options, "unlock") ?? (this.#followsContext ? scopeOwner() : undefined);
+    const owner = namedOwner(options, "unlock") ?? (this.#env.followsContext ? scopeOwner() : undefined);
     const open = owner?.innermost((hold): hold is HoldRecord => this.isOn(hold as HoldRecord));
     if (open) return open.release();
     if (owner?.isAsking((call) => this.isOn(call.wanted))) {
@@ -224,31 +224,19 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /** The owner for whom a call that names none is made. @internal */
   protected currentOwner(): OwnerRecord | undefined {
-    return this.#followsContext && currentFrame() ? ambientOwner(this.keys) : undefined;
+    return this.#env.followsContext && currentFrame() ? ambientOwner(this.keys) : undefined;
   }
 
-  /** Whether calls that name no owner act for that of the scope or run around them. */
-  get #followsContext(): boolean {
-    return this.#env.settings.reentrancy === "context";
-  }
-
-  #ownerOf({ named }: Request): OwnerRecord | undefined {
-    return named ?? this.currentOwner();
-  }
-
-  #asked(
-    request: Request,
-    owner: OwnerRecord | undefined,
-    frame: Frame | undefined,
-    called: Called,
-    mustHave: boolean,
-  ): Asked {
+  /** `frame`: of a run. */
+  #asked(request: Request, frame: Frame | undefined, called: Called, mustHave: boolean): Asked {
     const { wait, lease, signal, named } = request;
-    const begun = this.#env.clock.mono();
+    const { clock, places, settings } = this.#env;
+    const begun = clock.mono();
+    const owner = frame?.owner ?? named ?? this.currentOwner();
     // Only a bare hold without a lease, of an owner that nobody knows, can be dropped for ever.
     const canDrop = owner === undefined && lease === undefined;
-    const noted = canDrop ? this.#env.places.note(begun, called) : undefined;
-    const callSite = this.#env.settings.traceHolds ? new CallSite(called, TRACED_FRAMES) : noted;
+    const noted = canDrop ? places.note(begun, called) : undefined;
+    const callSite = settings.traceHolds ? new CallSite(called, TRACED_FRAMES) : noted;
     const origin = frame ? "run" : "bare";
     const caller = currentFrame();
     return {

@@ -142,13 +142,6 @@ export class HoldRecord<H extends Held = Held> implements OpenHold {
     return false;
   }
 
-  /** The one object that the owner gets for the hold, however often it asks. */
-  viewOr<V extends object>(make: () => V): V {
-    this.keep();
-    this.view ??= make();
-    return this.view as V;
-  }
-
   /** Calls back when the hold is given back or lost. */
   whenEnded(callback: () => void): void {
     this.#fate ??= {};

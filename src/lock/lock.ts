@@ -59,7 +59,8 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   override currentHold(): H | null {
     const hold = this.#grantOf(this.currentOwner())?.innermost(this.#kind.side);
-    return hold ? this.viewOf(hold, true) : null;
+    hold?.keep();
+    return hold ? this.viewOf(hold) : null;
   }
 
   override async isLocked(): Promise<boolean> {
@@ -79,12 +80,9 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   /** @internal */
-  protected override viewOf(hold: HoldRecord, isAsked = false): H {
-    const make = () => makeHold(hold, (hold.grant as Grant).token) as H;
-    if (isAsked) return hold.viewOr(make);
-    const view = (hold.view as H | undefined) ?? make();
-    hold.view = view;
-    return view;
+  protected override viewOf(hold: HoldRecord): H {
+    hold.view ??= makeHold(hold, (hold.grant as Grant).token);
+    return hold.view as H;
   }
 
   /** @internal */

@@ -1,12 +1,6 @@
 /** Sends scripts: EVALSHA, with EVAL where the server does not know the script yet. */
 import { nextTick } from "../base/platform.js";
-import {
-  type AnyScript,
-  type EvalArguments,
-  evalArguments,
-  type ScriptCall,
-  type ScriptText,
-} from "../scripts/script.js";
+import { type EvalArguments, evalArguments, type ScriptCall, type ScriptText } from "../scripts/script.js";
 import type { Connection, Stream } from "./connection.js";
 import { isShebangRefused } from "./failures.js";
 
@@ -33,10 +27,8 @@ export class Sender {
   #behind = 0;
   /** How many scripts were sent. */
   sent = 0;
-  /**
-   * The hashes of the scripts that this client has run. The first run of each is an EVAL, so that it costs one command.
-   */
-  readonly #known = new Set<string>();
+  /** The scripts that this client has run. The first run of each is an EVAL, so that it costs one command. */
+  readonly #known = new Set<ScriptText>();
 
   constructor(connection: Connection, legacy: boolean) {
     this.#connection = connection;
@@ -48,15 +40,15 @@ export class Sender {
    * @throws synchronously, what {@link evalArguments} refuses
    */
   send(call: ScriptCall, anew: boolean): Promise<unknown> {
-    const form = this.#formOf(call.script);
-    const isNew = anew || !this.#known.has(form.sha1);
-    const command = evalArguments(isNew ? form.text : form.sha1, call);
+    const { legacy, modern } = call.script;
+    const form = this.#legacy ? legacy : modern;
     this.sent++;
-    if (isNew) {
+    if (anew || !this.#known.has(form)) {
       // Decided by the form that is sent, not by `#legacy`: the form of another call may have been refused meanwhile.
-      const again = form === call.script.legacy ? undefined : () => this.send(call, true);
-      return this.#teach(form, command, again);
+      const again = form === legacy ? undefined : () => this.send(call, true);
+      return this.#teach(form, evalArguments(form.text, call), again);
     }
+    const command = evalArguments(form.sha1, call);
     this.#cork();
     return this.#connection.evalsha(...command);
   }
@@ -72,7 +64,8 @@ export class Sender {
 
   /** The arguments of an EVAL of this script. */
   prepare(call: ScriptCall): EvalArguments {
-    return evalArguments(this.#formOf(call.script).text, call);
+    const { legacy, modern } = call.script;
+    return evalArguments((this.#legacy ? legacy : modern).text, call);
   }
 
   /**
@@ -91,22 +84,18 @@ export class Sender {
     return { replies, acknowledged: Number(waited[1]) };
   }
 
-  #formOf({ legacy, modern }: AnyScript): ScriptText {
-    return this.#legacy ? legacy : modern;
-  }
-
   /**
    * Sends a script by its text, which teaches it to the server. `again`: sends it in the form for servers before Redis
    * 7; undefined if it has that form already.
    */
   async #teach(
-    { sha1 }: ScriptText,
+    form: ScriptText,
     command: EvalArguments,
     again: (() => Promise<unknown>) | undefined,
   ): Promise<unknown> {
     try {
       const reply = await this.#connection.eval(...command);
-      this.#known.add(sha1);
+      this.#known.add(form);
       return reply;
     } catch (error) {
       if (!again || !isShebangRefused(error)) throw error;
@@ -133,18 +122,14 @@ export class Sender {
   #use(stream: Stream): boolean {
     if (stream === this.#stream) return false;
     if (this.#stream) this.#flush();
-    else nextTick(this.#endTick);
+    else nextTick(this.#flush);
     this.#stream = stream;
     return true;
   }
 
-  readonly #endTick = (): void => {
-    this.#flush();
-    this.#stream = undefined;
-  };
-
-  #flush(): void {
+  readonly #flush = (): void => {
     if (this.#behind > 0) this.#stream?.uncork();
     this.#behind = 0;
-  }
+    this.#stream = undefined;
+  };
 }

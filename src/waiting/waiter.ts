@@ -186,6 +186,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   protected tries(): void {
     this.state = "trying";
     this.sentAt = instant(this.env.clock);
+    this.toldAt = this.sentAt.mono;
     this.site?.tries(this);
   }
 
