@@ -10,7 +10,6 @@ import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } fr
 import { readLock } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { RenewalScript } from "../watchdog/watchdog.js";
-import { renewPlain } from "./renewers.js";
 
 /** Milliseconds for which a command may be late or come again (Redisson: 16 to 20 s). */
 export const TOMBSTONE_TTL = 20_000;
@@ -89,6 +88,13 @@ const GRANTED: Taken = { is: "granted" };
 const OVER: Taken = { is: "over" };
 const TRAITS: Traits = { passes: true };
 
+/** Renewals leave the counts as they are. */
+const renew: RenewalScript = (batch, lease) =>
+  plainKeep.with(
+    batch.map(({ key }) => key),
+    [lease, ...batch.flatMap(({ field }) => [field, ""])],
+  );
+
 /** One lock, on one side. Each grant keeps its kind, so a kind stores only what differs from lock to lock. */
 export class Kind {
   readonly env: Env;
@@ -142,7 +148,7 @@ export class Kind {
 
   /** How grants of this kind are renewed, many at a time. */
   get renewer(): RenewalScript {
-    return renewPlain;
+    return renew;
   }
 
   /** The keys in addition to the lock's that a grant with so many read holds consists of. */

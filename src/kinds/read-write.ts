@@ -36,7 +36,12 @@ import {
   TOMBSTONE_TTL,
   type Try,
 } from "./kind.js";
-import { renewReadWrite } from "./renewers.js";
+
+const renew: RenewalScript = (batch, lease) =>
+  readWriteKeep.with(
+    [...batch.map(({ key }) => key), ...batch.flatMap(({ extraKeys }) => extraKeys)],
+    [lease, ...batch.flatMap(({ field }) => [field, "", ""])],
+  );
 
 abstract class ReadWrite extends Kind implements Downgrading {
   /** Whether waiting writers go before readers that come later. */
@@ -56,7 +61,7 @@ abstract class ReadWrite extends Kind implements Downgrading {
   }
 
   override get renewer(): RenewalScript {
-    return renewReadWrite;
+    return renew;
   }
 
   override extraKeys(wireId: string, reads: number): readonly string[] {
