@@ -12,7 +12,7 @@ import { noop } from "../base/work.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Backlog } from "./backlog.js";
 import { CleanUp } from "./cleanup.js";
-import type { AnyCommand, Command, CommandHost } from "./command.js";
+import type { Command } from "./command.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { lacksCommand } from "./failures.js";
 import type { KeepAlive } from "./keep-alive.js";
@@ -32,7 +32,7 @@ export interface CommandRunnerOptions {
   readonly legacyServer: boolean;
 }
 
-export class CommandRunner implements CommandHost {
+export class CommandRunner {
   readonly connection: Connection;
   /** Is told while commands have no answer. */
   readonly alive: KeepAlive;
@@ -45,7 +45,7 @@ export class CommandRunner implements CommandHost {
   readonly cleanUp: CleanUp;
   readonly backlog: Backlog;
   /** One timer for all calls that have `commandTimeout`. */
-  readonly limit: SharedTimeout<AnyCommand>;
+  readonly limit: SharedTimeout<Command>;
   /** How often the connection was lost. */
   connectionEpoch = 0;
   /** The command by which scripts announce a release; known once {@link prepare} has resolved. */
@@ -54,7 +54,7 @@ export class CommandRunner implements CommandHost {
   prepared: boolean;
   #closed = false;
   /** Calls with a time-out of their own. */
-  readonly #timed = new List<AnyCommand>();
+  readonly #timed = new List<Command>();
   readonly #trouble: Trouble;
 
   constructor(options: CommandRunnerOptions) {
@@ -180,13 +180,13 @@ export class CommandRunner implements CommandHost {
     lookForMasters(this.connection);
   }
 
-  over(command: AnyCommand): void {
+  over(command: Command): void {
     if (!this.limit.running.remove(command)) this.#timed.remove(command);
     if (command.isLeftover) this.alive.done();
     else this.alive.release();
   }
 
-  goOn(command: AnyCommand): void {
+  goOn(command: Command): void {
     if (!command.isLeftover) this.alive.leave();
     command.isLeftover = true;
     this.limit.start(command);
@@ -227,7 +227,7 @@ export class CommandRunner implements CommandHost {
   }
 
   /** All commands without an answer. */
-  commands(): AnyCommand[] {
+  commands(): Command[] {
     return [...this.limit.running.all(), ...this.#timed.all()];
   }
 }

@@ -4,21 +4,14 @@
  *
  * Each answer belongs to its own sending: what comes after the command has ended is late, whatever has begun since.
  */
-import { type Clock, type Instant, instant } from "../base/clock.js";
-import {
-  ClientClosedError,
-  isLockError,
-  type LockError,
-  type RedisUnavailableError,
-} from "../base/errors.js";
+import { type Instant, instant } from "../base/clock.js";
+import { ClientClosedError, isLockError, type LockError } from "../base/errors.js";
 import type { Timed } from "../base/shared-timeout.js";
 import { type AnyScript, isReplyOf, type ScriptCall } from "../scripts/script.js";
-import { type Connection, isCluster } from "./connection.js";
+import type { CommandRunner } from "./command-runner.js";
 import { finalError, forbidsKey, isMissingScript, isReply, scrubbed, strayed } from "./failures.js";
 import { forbiddenKeys } from "./forbidden.js";
-import type { Sender } from "./sender.js";
 import type { ServerHealth } from "./server-health.js";
-import type { Servers } from "./servers.js";
 
 /** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
 const FIRST_PAUSE = 10;
@@ -41,40 +34,6 @@ export interface PlainCommand {
   readonly send: () => Promise<unknown>;
 }
 
-/** The runner, as its commands see it. */
-export interface CommandHost {
-  readonly clock: Clock;
-  readonly connection: Connection;
-  /** `commandTimeout`. */
-  readonly limit: { readonly ms: number };
-  /** Calls that have ended while ioredis still has their commands. */
-  readonly backlog: { readonly abandoned: Set<object> };
-  /** The error of a call that got no answer. */
-  unavailable(lockName: string, cause: Error | undefined): RedisUnavailableError;
-  readonly servers: Servers;
-  readonly sender: Sender;
-  /** No answer came in time. */
-  silent(): void;
-  /** The command has ended, in whatever way. */
-  over(command: AnyCommand): void;
-  /** The command goes on for another `commandTimeout`. */
-  goOn(command: AnyCommand): void;
-}
-
-/** A command that the host keeps until it ends. */
-export interface AnyCommand extends Timed {
-  /** Cancels the timer of a command with a time-out of its own. */
-  cancel: (() => void) | undefined;
-  /** It goes on though its time was up; the host sets it. */
-  isLeftover: boolean;
-  /** Sends it once more. */
-  send(): void;
-  /** The connection was lost: the server may run the command a second time. */
-  unsure(): void;
-  /** The client is closed. */
-  close(): void;
-}
-
 /** What a command needs after its first failure. */
 interface Failures {
   cause: Error;
@@ -83,16 +42,18 @@ interface Failures {
   cancelPause: (() => void) | undefined;
 }
 
-export abstract class Command implements AnyCommand {
+export abstract class Command implements Timed {
   declare next: this | undefined;
   declare prev: this | undefined;
   declare list: object | undefined;
   declare endsAt: number;
+  /** Cancels the timer of a command with a time-out of its own. */
   declare cancel: (() => void) | undefined;
   /** When it was begun: what the server grants to it counts from then. */
   sentAt: Instant = NEVER;
+  /** It goes on though its time was up; the runner sets it. */
   declare isLeftover: boolean;
-  readonly #host: CommandHost;
+  readonly #runner: CommandRunner;
   /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
   #round = 0;
   #isOpen = false;
@@ -105,8 +66,8 @@ export abstract class Command implements AnyCommand {
   #keys: readonly string[] | undefined;
   #givenUpAt: number | undefined;
 
-  constructor(host: CommandHost) {
-    this.#host = host;
+  constructor(runner: CommandRunner) {
+    this.#runner = runner;
   }
 
   abstract readonly lockName: string;
@@ -125,6 +86,7 @@ export abstract class Command implements AnyCommand {
     // Most commands have told their caller that nothing is known.
   }
 
+  /** The connection was lost: the server may run the command a second time. */
   unsure(): void {
     // Most commands may run any number of times.
   }
@@ -153,7 +115,7 @@ export abstract class Command implements AnyCommand {
     return this.#isOpen;
   }
 
-  /** Begins; the host then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
+  /** Begins; the runner then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
   open(now: Instant, giveUpAfter?: number): void {
     this.#isOpen = true;
     this.sentAt = now;
@@ -170,9 +132,9 @@ export abstract class Command implements AnyCommand {
     try {
       const call = this.request();
       this.#keys = call.keys;
-      const health = this.#host.servers.healthOf(call.keys?.[0]);
+      const health = this.#runner.servers.healthOf(call.keys?.[0]);
       if (health !== this.#health) this.#owedBy(health);
-      const answer = "send" in call ? call.send() : this.#host.sender.send(call, anew);
+      const answer = "send" in call ? call.send() : this.#runner.sender.send(call, anew);
       const round = this.#round;
       const { tag } = this;
       const { script } = call;
@@ -191,22 +153,23 @@ export abstract class Command implements AnyCommand {
     if (!this.#isOpen) return;
     // A refusal was an answer, if one that is of no use.
     if (this.#inFlight) this.#health?.gaveUp();
-    this.#host.silent();
+    this.#runner.silent();
     const health = this.#health;
     if (this.goesOn() && !this.#isGivenUp) {
-      this.#host.goOn(this);
+      this.#runner.goOn(this);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
       // would pile up. But if the key has another master by now, the command has to go there.
-      if (this.#host.servers.healthOf(this.#keys?.[0]) !== health) this.send();
+      if (this.#runner.servers.healthOf(this.#keys?.[0]) !== health) this.send();
       return;
     }
     const cause = this.#failures?.cause;
     const inFlight = this.#inFlight;
     if (!this.stop()) return;
-    if (inFlight) this.#host.backlog.abandoned.add(this);
-    this.failed(this.#host.unavailable(this.lockName, cause));
+    if (inFlight) this.#runner.backlog.abandoned.add(this);
+    this.failed(this.#runner.unavailable(this.lockName, cause));
   }
 
+  /** The client is closed. */
   close(): void {
     if (this.stop()) this.failed(new ClientClosedError(this.lockName));
   }
@@ -224,7 +187,7 @@ export abstract class Command implements AnyCommand {
       if (!this.blocks) this.#health.callEnded();
       this.#health = undefined;
     }
-    this.#host.over(this);
+    this.#runner.over(this);
     return true;
   }
 
@@ -232,7 +195,7 @@ export abstract class Command implements AnyCommand {
   #owedBy(health: ServerHealth): void {
     if (!this.blocks) {
       this.#health?.callEnded();
-      health.callBegun(this.#health ? this.#host.clock.mono() : this.sentAt.mono);
+      health.callBegun(this.#health ? this.#runner.clock.mono() : this.sentAt.mono);
     }
     this.#health = health;
   }
@@ -244,30 +207,30 @@ export abstract class Command implements AnyCommand {
     reply: unknown,
     script: AnyScript | undefined,
   ): void {
-    const now = instant(this.#host.clock);
+    const now = instant(this.#runner.clock);
     health.answered(now.mono);
     // A proxy, or a server that is not Redis, may answer anything.
     if (script && !isReplyOf(script, reply)) return this.#refused(round, strange());
     if (!this.#isOpen || round !== this.#round) {
-      this.#host.backlog.abandoned.delete(this);
+      this.#runner.backlog.abandoned.delete(this);
       return this.late(reply, tag);
     }
     this.stop();
     try {
       this.answered(reply, now);
     } catch (error) {
-      this.failed(isLockError(error) ? error : this.#host.unavailable(this.lockName, strange()));
+      this.failed(isLockError(error) ? error : this.#runner.unavailable(this.lockName, strange()));
     }
   }
 
   #refused(round: number, error: unknown): void {
     if (!this.#isOpen || round !== this.#round) {
-      this.#host.backlog.abandoned.delete(this);
+      this.#runner.backlog.abandoned.delete(this);
       return;
     }
     this.#inFlight = false;
     if (isMissingScript(error)) return this.send(true);
-    const stray = isCluster(this.#host.connection) ? undefined : strayed(error, this.lockName);
+    const stray = this.#runner.isCluster ? undefined : strayed(error, this.lockName);
     const final = stray ?? finalError(error, this.lockName, this.isVital);
     if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(round, error, this.#keys);
     if (final) return this.#fail(final);
@@ -276,21 +239,21 @@ export abstract class Command implements AnyCommand {
     const failures = this.#failures;
     failures.cause = scrubbed(error);
     if (this.#health && isReply(error)) this.#health.refusal = failures.cause;
-    if (this.#isGivenUp) return this.#fail(this.#host.unavailable(this.lockName, failures.cause));
-    failures.cancelPause = this.#host.clock.after(failures.pause, () => this.send());
+    if (this.#isGivenUp) return this.#fail(this.#runner.unavailable(this.lockName, failures.cause));
+    failures.cancelPause = this.#runner.clock.after(failures.pause, () => this.send());
     failures.pause = Math.min(2 * failures.pause, LONGEST_PAUSE);
   }
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */
   #nameKeys(round: number, error: unknown, keys: readonly string[]): void {
-    void forbiddenKeys(this.#host.connection, keys).then((forbidden) => {
+    void forbiddenKeys(this.#runner.connection, keys).then((forbidden) => {
       if (!this.#isOpen || round !== this.#round) return;
       this.#fail(finalError(error, this.lockName, this.isVital, forbidden) as LockError);
     });
   }
 
   get #isGivenUp(): boolean {
-    return this.#givenUpAt !== undefined && this.#host.clock.mono() >= this.#givenUpAt;
+    return this.#givenUpAt !== undefined && this.#runner.clock.mono() >= this.#givenUpAt;
   }
 
   #fail(error: LockError): void {

@@ -1,6 +1,7 @@
 /** A command whose outcome is a promise. */
 import type { ScriptCall } from "../scripts/script.js";
-import { Command, type CommandHost, type PlainCommand } from "./command.js";
+import { Command, type PlainCommand } from "./command.js";
+import type { CommandRunner } from "./command-runner.js";
 
 export interface CommandSpec<T> {
   readonly lockName: string;
@@ -25,12 +26,12 @@ export class PromisedCommand<T> extends Command {
   #work: Work<T> | undefined;
 
   constructor(
-    host: CommandHost,
+    runner: CommandRunner,
     spec: CommandSpec<T>,
     resolve: (value: T) => void,
     reject: (error: unknown) => void,
   ) {
-    super(host);
+    super(runner);
     this.lockName = spec.lockName;
     this.#work = { spec, resolve, reject };
   }
