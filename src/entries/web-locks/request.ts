@@ -59,8 +59,6 @@ export class WebLockRequest {
   readonly ifAvailable: boolean;
   readonly steal: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Rises from request to request. */
-  readonly number: number;
   /** The promise that the caller gets. */
   readonly promise: Promise<unknown>;
   phase: Phase = "queued";
@@ -76,14 +74,13 @@ export class WebLockRequest {
   #answered: Promise<void> | undefined;
   #tellAnswer: () => void = () => {};
 
-  constructor(checked: CheckedRequest, number: number) {
+  constructor(checked: CheckedRequest) {
     this.name = checked.name;
     this.mode = checked.mode;
     this.ifAvailable = checked.ifAvailable;
     this.steal = checked.steal;
     this.signal = checked.signal;
     this.#callback = checked.callback;
-    this.number = number;
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
