@@ -3,9 +3,9 @@
 import { isLockError } from "../../base/errors.js";
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
 import type { LockClient, LockInfo } from "../../index.js";
-import { changesOf } from "./changes.js";
-import { type Entry, History } from "./history.js";
-import type { Look } from "./seen.js";
+import { force } from "../kinds.js";
+import { changesOf, type Look } from "./changes.js";
+import { History } from "./history.js";
 
 export interface Viewer {
   /** False while the viewer has not read what was sent before. */
@@ -18,8 +18,6 @@ export interface Viewer {
 const CHUNK = 500;
 /** After a look the feed rests four times as long: it spends at most a fifth of the time looking. Not after one without answer. */
 const REST = 4;
-/** Milliseconds for which entries of the history are collected. */
-const BATCH = 50;
 const encoder = new TextEncoder();
 
 export class Feed {
@@ -29,12 +27,12 @@ export class Feed {
   readonly #history: History;
   /** True for a viewer that has been sent everything up to now. */
   readonly #viewers = new Map<Viewer, boolean>();
-  #running: Promise<Look> | undefined;
+  /** Settles when all looks and unlocks that were asked for are over. */
+  #turn: Promise<unknown> = Promise.resolve();
   #next: Promise<Look> | undefined;
   /** The look that the viewers have been told of. */
   #last: Look | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #batch: NodeJS.Timeout | undefined;
   #unfollow: (() => void) | undefined;
 
   /** `every`: milliseconds between two looks, at least; `limit`: locks that are looked at. */
@@ -42,54 +40,53 @@ export class Feed {
     this.#client = client;
     this.#every = every;
     this.#limit = limit;
-    this.#history = new History(() => {
-      this.#batch ??= setTimeout(() => this.#tellHistory(), BATCH);
-    });
+    this.#history = new History(client);
   }
 
   get viewers(): number {
     return this.#viewers.size;
   }
 
-  /** A look that begins after the call; calls during a look share the next one. */
+  /** A look that begins after the call; calls before it begins share it. */
   look(): Promise<Look> {
-    if (!this.#running) {
-      this.#running = this.#look().finally(() => {
-        this.#running = undefined;
-      });
-      return this.#running;
-    }
-    this.#next ??= this.#running
-      .catch(() => {})
-      .then(() => {
-        this.#next = undefined;
-        return this.look();
-      });
+    this.#next ??= this.#inTurn(() => {
+      this.#next = undefined;
+      return this.#look();
+    });
     return this.#next;
   }
 
   /** Tells the viewer all there is, and then each change, until the returned function is called. */
   watch(viewer: Viewer): () => void {
     this.#viewers.set(viewer, false);
-    this.#unfollow ??= this.#history.follow(this.#client);
+    this.#unfollow ??= this.#history.follow();
     if (this.#last) this.#tellAll(viewer, this.#last);
     if (this.#viewers.size === 1) void this.#goOn();
     return () => this.#leave(viewer);
   }
 
-  /** Runs `force`, by which an operator takes a lock from its holders, and tells viewers if anybody held it. */
-  async unlock(info: LockInfo, force: () => Promise<boolean>): Promise<boolean> {
-    const unlocked = await this.#history.unlock(info, force);
-    const ownerIds = info.holders.map(({ ownerId }) => ownerId);
-    if (unlocked) this.#tell("unlocked", { at: wallTime(), name: info.name, ownerIds });
-    return unlocked;
+  /** Takes a lock from its holders, and tells viewers if anybody held it. Resolves with whether anybody did. */
+  unlock(info: LockInfo): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const unlocked = await force(this.#client, info);
+      if (!unlocked) return false;
+      this.#history.unlocked(info);
+      const ownerIds = info.holders.map(({ ownerId }) => ownerId);
+      this.#tell("unlocked", { at: wallTime(), name: info.name, ownerIds });
+      return true;
+    });
+  }
+
+  /** One after the other: of a lock that a look shows during an unlock, nobody could tell whether it is unlocked yet. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
   }
 
   #leave(viewer: Viewer): void {
     if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
     clearTimeout(this.#timer);
-    clearTimeout(this.#batch);
-    this.#batch = undefined;
     this.#history.take();
     this.#last = undefined;
     this.#unfollow?.();
@@ -97,7 +94,6 @@ export class Feed {
   }
 
   async #look(): Promise<Look> {
-    this.#history.beginLook();
     const locks: LockInfo[] = [];
     let truncated = false;
     for await (const info of this.#client.list({ kinds: "all" })) {
@@ -106,7 +102,7 @@ export class Feed {
       locks.push(info);
     }
     // A part of the locks does not show which of the others have gone.
-    if (this.#unfollow && !truncated) this.#history.endLook(locks);
+    if (this.#unfollow && !truncated) this.#history.compare(locks);
     return { at: wallTime(), locks, truncated };
   }
 
@@ -140,13 +136,14 @@ export class Feed {
     const changes = this.#last && changesOf(this.#last, look);
     this.#last = look;
     if (changes) this.#tell("locks", changes);
+    this.#tellHistory();
     for (const [viewer, current] of this.#viewers) {
       if (!current && viewer.ready) this.#tellAll(viewer, look);
     }
   }
 
   #tellAll(viewer: Viewer, { at, locks, truncated }: Look): void {
-    // All entries are told below, so none of them may come in a batch after that.
+    // All entries are told below, so none of them may come once more after that.
     this.#tellHistory();
     for (let i = 0; i === 0 || i < locks.length; i += CHUNK) {
       const changed = locks.slice(i, i + CHUNK);
@@ -157,9 +154,7 @@ export class Feed {
   }
 
   #tellHistory(): void {
-    clearTimeout(this.#batch);
-    this.#batch = undefined;
-    const entries: readonly Entry[] = this.#history.take();
+    const entries = this.#history.take();
     if (entries.length > 0) this.#tell("history", entries);
   }
 

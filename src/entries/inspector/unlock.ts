@@ -2,8 +2,8 @@
 import type { LockClient, LockInfo } from "../../index.js";
 import type { CsrfGuard } from "./access.js";
 import type { Feed } from "./feed.js";
-import { force, hasOthers } from "./force.js";
 import { json, text } from "./responses.js";
+import { hasOthers } from "./shown.js";
 
 /** What an operator did. */
 export interface Unlocked {
@@ -45,7 +45,7 @@ export async function unlock({ client, feed, onUnlock }: Unlocking, request: Req
   }
   if (!lock) return json(200, { unlocked: false });
   if (ownerIds && hasOthers(lock, ownerIds)) return text(409, "Others hold the lock by now.");
-  const unlocked = await feed.unlock(lock, () => force(client, lock));
+  const unlocked = await feed.unlock(lock);
   if (unlocked) await onUnlock?.({ name, lock, request });
   return json(200, { unlocked });
 }
