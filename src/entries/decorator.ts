@@ -1,8 +1,9 @@
 /** Methods that run under a lock, by a decorator: the standard one, and TypeScript's experimental one. */
 import type { LockClient, LockOptions } from "../index.js";
-import { LOCKS, type LockedKind } from "./kinds.js";
+import { LOCKS } from "./shared/kinds.js";
 
-export type { LockedKind };
+/** Which kind of lock has the name; `read` and `write` are the sides of one read-write lock. */
+export type LockedKind = "lock" | "fair" | "fenced" | "read" | "write";
 
 /** `wait` and `lease` as `lock.run` takes them: by default it waits without limit, and the watchdog renews the hold. */
 export interface LockedOptions extends Pick<LockOptions, "wait" | "lease"> {

@@ -2,7 +2,7 @@
 import { dateOf, monotonic, wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
 import { hasOthers } from "../inspector/shown.js";
-import { force } from "../kinds.js";
+import { force } from "../shared/kinds.js";
 import { type Command, EXIT, type Task, UsageError } from "./command.js";
 import { nameOf, show } from "./locks.js";
 import { EVERY, intervalOf, lookAgain } from "./look-again.js";

@@ -3,7 +3,7 @@
 import { isLockError } from "../../base/errors.js";
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
 import type { LockClient, LockInfo } from "../../index.js";
-import { force } from "../kinds.js";
+import { force } from "../shared/kinds.js";
 import { changesOf, type Look } from "./changes.js";
 import { History } from "./history.js";
 

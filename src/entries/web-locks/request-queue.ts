@@ -16,7 +16,7 @@ import {
   Owner,
   type ReadWriteLock,
 } from "../../index.js";
-import { force } from "../kinds.js";
+import { force } from "../shared/kinds.js";
 import { Before } from "./before.js";
 import type { WebLockRequest } from "./request.js";
 import type { StealNotices } from "./steal-notices.js";

@@ -1,8 +1,7 @@
 /** Each kind of lock by its name: in options, on command lines, and as `inspect` and `list` have shown it. */
-import type { Hold, LockClient, LockFace, LockInfo } from "../index.js";
 
-/** Which kind of lock has the name; `read` and `write` are the sides of one read-write lock. */
-export type LockedKind = "lock" | "fair" | "fenced" | "read" | "write";
+import type { Hold, LockClient, LockFace, LockInfo } from "../../index.js";
+import type { LockedKind } from "../decorator.js";
 
 export const LOCKS: Readonly<Record<LockedKind, (client: LockClient, name: string) => LockFace<Hold>>> = {
   lock: (client, name) => client.getLock(name),
