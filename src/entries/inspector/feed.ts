@@ -7,11 +7,12 @@ import { force } from "../shared/kinds.js";
 import { changesOf, type Look } from "./changes.js";
 import { History } from "./history.js";
 
-export interface Viewer {
-  /** False while the viewer has not read what was sent before. */
-  readonly ready: boolean;
-  send(message: Uint8Array): void;
-  end(): void;
+/** The stream of one who looks on. */
+export type Viewer = ReadableStreamDefaultController<Uint8Array>;
+
+/** False while the viewer has not read what was sent before. */
+function isReady({ desiredSize }: Viewer): boolean {
+  return (desiredSize ?? 0) > 0;
 }
 
 /** The most locks in one message: the page can show the first locks while others are on their way. */
@@ -56,13 +57,12 @@ export class Feed {
     return this.#next;
   }
 
-  /** Tells the viewer all there is, and then each change, until the returned function is called. */
-  watch(viewer: Viewer): () => void {
+  /** Tells the viewer all there is, and then each change, until {@link leave} or {@link end}. */
+  watch(viewer: Viewer): void {
     this.#viewers.set(viewer, false);
     this.#unfollow ??= this.#history.follow();
     if (this.#last) this.#tellAll(viewer, this.#last);
     if (this.#viewers.size === 1) void this.#goOn();
-    return () => this.#leave(viewer);
   }
 
   /** Takes a lock from its holders, and tells viewers if anybody held it. Resolves with whether anybody did. */
@@ -84,8 +84,20 @@ export class Feed {
     return done;
   }
 
-  #leave(viewer: Viewer): void {
-    if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
+  /** Ends the stream of a viewer, unless the viewer has left. */
+  end(viewer: Viewer): void {
+    if (this.leave(viewer)) viewer.close();
+  }
+
+  /** False if the viewer has left before. */
+  leave(viewer: Viewer): boolean {
+    if (!this.#viewers.delete(viewer)) return false;
+    if (this.#viewers.size === 0) this.#rest();
+    return true;
+  }
+
+  /** Nobody looks on any more. */
+  #rest(): void {
     clearTimeout(this.#timer);
     this.#history.take();
     this.#last = undefined;
@@ -117,19 +129,14 @@ export class Feed {
     } catch (error) {
       const code = isLockError(error) ? error.code : "FAILED";
       this.#tellTrouble(code);
-      if (code === "CLIENT_CLOSED") return this.#end();
+      if (code === "CLIENT_CLOSED") {
+        for (const viewer of [...this.#viewers.keys()]) this.end(viewer);
+      }
     }
     if (this.#viewers.size === 0) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#goOn(), Math.min(rest, LONGEST_TIMER));
     this.#timer.unref();
-  }
-
-  #end(): void {
-    for (const viewer of [...this.#viewers.keys()]) {
-      viewer.end();
-      this.#leave(viewer);
-    }
   }
 
   #tellLook(look: Look): void {
@@ -138,7 +145,7 @@ export class Feed {
     if (changes) this.#tell("locks", changes);
     this.#tellHistory();
     for (const [viewer, current] of this.#viewers) {
-      if (!current && viewer.ready) this.#tellAll(viewer, look);
+      if (!current && isReady(viewer)) this.#tellAll(viewer, look);
     }
   }
 
@@ -147,9 +154,9 @@ export class Feed {
     this.#tellHistory();
     for (let i = 0; i === 0 || i < locks.length; i += CHUNK) {
       const changed = locks.slice(i, i + CHUNK);
-      viewer.send(message("locks", { at, reset: i === 0, total: locks.length, truncated, changed }));
+      viewer.enqueue(message("locks", { at, reset: i === 0, total: locks.length, truncated, changed }));
     }
-    viewer.send(message("history", this.#history.entries));
+    viewer.enqueue(message("history", this.#history.entries));
     this.#viewers.set(viewer, true);
   }
 
@@ -161,14 +168,14 @@ export class Feed {
   /** Tells every viewer, since one that has seen no lock yet would wait without a word. */
   #tellTrouble(code: string): void {
     const bytes = message("trouble", { at: wallTime(), code });
-    for (const viewer of this.#viewers.keys()) if (viewer.ready) viewer.send(bytes);
+    for (const viewer of this.#viewers.keys()) if (isReady(viewer)) viewer.enqueue(bytes);
   }
 
   /** Tells the viewers that are up to date. A viewer that does not keep up is told everything when it does again. */
   #tell(event: string, data: unknown): void {
     const bytes = message(event, data);
     for (const [viewer, current] of this.#viewers) {
-      if (current && viewer.ready) viewer.send(bytes);
+      if (current && isReady(viewer)) viewer.enqueue(bytes);
       else this.#viewers.set(viewer, false);
     }
   }

@@ -81,7 +81,7 @@ function requestOf(incoming: FrameworkRequest, outgoing: ServerResponse): Reques
   const path = originalUrl ?? url;
   const scheme = "encrypted" in socket ? "https" : "http";
   const address = `${scheme}://${headers.host ?? headers[":authority"] ?? ""}${path}`;
-  if (!path.startsWith("/") || !URL.canParse(address)) return undefined;
+  if (!path.startsWith("/")) return undefined;
   const gone = new AbortController();
   outgoing.once("close", () => gone.abort());
   const init = {
@@ -90,16 +90,12 @@ function requestOf(incoming: FrameworkRequest, outgoing: ServerResponse): Reques
     signal: gone.signal,
     ...(method === "GET" || method === "HEAD" ? {} : { body: bodyOf(incoming), duplex: "half" }),
   } as RequestInit;
-  const request = requestOrNone(address, init);
-  if (request) setRemote(request, socket.remoteAddress);
-  return request;
-}
-
-/** There is none of the method TRACE, nor with a user in the Host header. */
-function requestOrNone(address: string, init: RequestInit): Request | undefined {
   try {
-    return new Request(address, init);
+    const request = new Request(address, init);
+    setRemote(request, socket.remoteAddress);
+    return request;
   } catch {
+    // There is none of the method TRACE, nor with a user or no host in the Host header.
     return undefined;
   }
 }

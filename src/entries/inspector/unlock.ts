@@ -1,6 +1,5 @@
 /** Takes a lock from whoever holds it, for an operator. */
 import type { LockClient, LockInfo } from "../../index.js";
-import type { CsrfGuard } from "./access.js";
 import type { Feed } from "./feed.js";
 import { json, text } from "./responses.js";
 import { hasOthers } from "./shown.js";
@@ -23,10 +22,6 @@ export interface Unlocking {
 
 /** Characters of a body: a name has 512 bytes at most, and an owner 60. */
 const LONGEST = 65_536;
-
-export function checkOrigin(guard: CsrfGuard, request: Request): Response | undefined {
-  return guard.passes(request) ? undefined : text(403, "No page of this inspector sent this: reload it.");
-}
 
 /**
  * Answers `{ unlocked: boolean }`: false for a lock that is free. 409 if the lock has other holders than `ownerIds`, if
