@@ -1,16 +1,9 @@
 /** Methods that run under a lock, by a decorator: the standard one, and TypeScript's experimental one. */
-import type { Hold, LockClient, LockFace, LockOptions } from "../index.js";
+import type { LockClient, LockOptions } from "../index.js";
+import { LOCKS } from "./shared/kinds.js";
 
 /** Which kind of lock has the name; `read` and `write` are the sides of one read-write lock. */
 export type LockedKind = "lock" | "fair" | "fenced" | "read" | "write";
-
-const LOCKS: Readonly<Record<LockedKind, (client: LockClient, name: string) => LockFace<Hold>>> = {
-  lock: (client, name) => client.getLock(name),
-  fair: (client, name) => client.getFairLock(name),
-  fenced: (client, name) => client.getFencedLock(name),
-  read: (client, name) => client.getReadWriteLock(name).readLock(),
-  write: (client, name) => client.getReadWriteLock(name).writeLock(),
-};
 
 /** `wait` and `lease` as `lock.run` takes them: by default it waits without limit, and the watchdog renews the hold. */
 export interface LockedOptions extends Pick<LockOptions, "wait" | "lease"> {

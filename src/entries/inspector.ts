@@ -3,12 +3,12 @@
  * fetch's Requests, for any server. It looks at Redis only while somebody looks at it.
  */
 import type { LockClient } from "../index.js";
-import { type Authorize, CsrfGuard, refusalOf } from "./inspector/access.js";
+import { type Authorize, newToken, refusalOf, refusalOfOrigin } from "./inspector/access.js";
 import { openEvents } from "./inspector/events.js";
 import { Feed } from "./inspector/feed.js";
 import { ASSETS, assetResponse, pageResponse } from "./inspector/page.js";
 import { failure, json, text } from "./inspector/responses.js";
-import { checkOrigin, type Unlocked, unlock } from "./inspector/unlock.js";
+import { type Unlocked, unlock } from "./inspector/unlock.js";
 
 export type { Action, Authorize } from "./inspector/access.js";
 export {
@@ -61,13 +61,13 @@ interface Route {
 export function createInspector(client: LockClient, options: InspectorOptions = {}): Inspector {
   const { authorize, onUnlock, path, every, limit } = checkOptions(client, options);
   const feed = new Feed(client, every, limit);
-  const guard = new CsrfGuard();
+  const token = newToken();
 
   const get = (answer: Route["answer"]): Route => ({ method: "GET", answer });
   const routes: Readonly<Record<string, Route>> = {
     "": get(async (request) => {
       const canUnlock = (await refusalOf(authorize, request, "unlock")) === undefined;
-      return pageResponse(guard.token, canUnlock);
+      return pageResponse(token, canUnlock);
     }),
     "api/locks": get(async () => {
       const { locks, truncated } = await feed.look();
@@ -91,7 +91,8 @@ export function createInspector(client: LockClient, options: InspectorOptions = 
     if (method !== route.method && !(method === "HEAD" && route.method === "GET")) {
       return text(405, "Method not allowed.", { allow: route.method === "GET" ? "GET, HEAD" : route.method });
     }
-    const response = (action === "unlock" && checkOrigin(guard, request)) || (await route.answer(request));
+    const response =
+      (action === "unlock" && refusalOfOrigin(request, token)) || (await route.answer(request));
     if (method !== "HEAD") return response;
     // Servers drop the body that nobody asked for, and need not cancel it: events would be sent to nobody for ever.
     await response.body?.cancel();

@@ -2,7 +2,6 @@
  * Locks in Nest: a module that provides the client and closes it, a decorator for methods, a filter for errors. Each
  * application has a client of its own, found by injection alone, so that applications in one process do not share one.
  */
-import { createRequire as requireFrom } from "node:module";
 import {
   type ArgumentsHost,
   Catch,
@@ -10,12 +9,10 @@ import {
   type ExceptionFilter,
   type FactoryProvider,
   Inject,
-  type InjectionToken,
   Logger,
   Module,
   type ModuleMetadata,
   type OnApplicationShutdown,
-  Optional,
 } from "@nestjs/common";
 import type { RedisOptions } from "ioredis";
 import { isLockError } from "../base/errors.js";
@@ -30,11 +27,6 @@ export interface LockModuleOptions extends LockClientOptions {
    * application.
    */
   redis: RedisConnection | string | RedisOptions;
-}
-
-/** What is needed of the ModulesContainer of `@nestjs/core`; so types do without that package. */
-interface Modules {
-  values(): Iterable<{ distance: number; readonly metatype: unknown }>;
 }
 
 interface Visibility {
@@ -60,9 +52,8 @@ export class LockModule implements OnApplicationShutdown {
   readonly #client: LockClient;
 
   /** Made by Nest. */
-  constructor(client: LockClient, modules?: Modules) {
+  constructor(client: LockClient) {
     this.#client = client;
-    if (modules) comeLast(modules);
   }
 
   /** One client for the app, with these options. */
@@ -85,29 +76,6 @@ export class LockModule implements OnApplicationShutdown {
 
 Module({})(LockModule);
 InjectLockClient()(LockModule, undefined, 0);
-Optional()(LockModule, undefined, 1);
-Inject(tokenOfModules())(LockModule, undefined, 1);
-
-/** By what Nest injects its modules. A project that compiles decorators without running Nest may lack its core. */
-function tokenOfModules(): InjectionToken {
-  try {
-    const load = requireFrom(import.meta.url);
-    return (load("@nestjs/core") as { ModulesContainer: InjectionToken }).ModulesContainer;
-  } catch {
-    return "ModulesContainer";
-  }
-}
-
-/**
- * Nest 10 calls the hooks of imported modules before those of the modules that import them, also at the end. It would
- * close the client while jobs of others are still to end in theirs. So it gets this module behind its root, the
- * nearest. Later versions go from the root to what it imports, and keep Nest's own module as far from it as can be.
- */
-function comeLast(modules: Modules): void {
-  const [nestsOwn] = modules.values();
-  if (nestsOwn?.distance !== 0) return;
-  for (const module of modules.values()) if (module.metatype === LockModule) module.distance = -1;
-}
 
 /** Under this token each module has a number of its own. */
 const MODULE_NUMBER = Symbol("holdfast.module");

@@ -62,9 +62,11 @@ export function instrument(client: LockClient, options: InstrumentOptions = {}):
     const name = named(nameOf, lockName);
     return { [KIND]: kind, ...(name === undefined ? {} : { [NAME]: name }) };
   };
+  const spans = tracer ?? trace.getTracer(...SCOPE);
   const stops = [
-    measure(client, meter ?? metrics.getMeter(...SCOPE), attributesOf),
-    span(client, tracer ?? trace.getTracer(...SCOPE), attributesOf),
+    ...measure(client, meter ?? metrics.getMeter(...SCOPE), attributesOf),
+    follow<LockCallContext>("holdfast:lock", client, spans, attributesOf),
+    follow<HoldContext>("holdfast:hold", client, spans, attributesOf),
   ];
   return () => {
     for (const stop of stops.splice(0)) stop();
@@ -81,7 +83,11 @@ function named(nameOf: (lockName: string) => string | undefined, lockName: strin
   }
 }
 
-function measure(client: LockClient, meter: Meter, attributesOf: (about: About) => Attributes): () => void {
+function measure(
+  client: LockClient,
+  meter: Meter,
+  attributesOf: (about: About) => Attributes,
+): (() => void)[] {
   const advice = { explicitBucketBoundaries: BUCKETS };
   const wait = meter.createHistogram("holdfast.lock.wait", {
     description: "From a call to its end.",
@@ -106,7 +112,7 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
   const ended = (event: LockEvent & { readonly waited: number }, outcome: string) => {
     wait.record(seconds(event.waited), { ...attributesOf(event), [OUTCOME]: outcome });
   };
-  const stops = [
+  return [
     gauge(meter, "holdfast.lock.held", "Holds, and permits that this process keeps, now.", () =>
       client[NOW]().held.map(attributesOf),
     ),
@@ -122,9 +128,6 @@ function measure(client: LockClient, meter: Meter, attributesOf: (about: About) 
       end(event, "lost", event.held);
     }),
   ];
-  return () => {
-    for (const stop of stops) stop();
-  };
 }
 
 function listen<E extends LockEventName>(
@@ -136,17 +139,7 @@ function listen<E extends LockEventName>(
   return () => client.off(event, listener);
 }
 
-/** Makes a span for each call, a child of the span that is active at the call, and one for each hold. */
-function span(client: LockClient, tracer: Tracer, attributesOf: (about: About) => Attributes): () => void {
-  const stops = [
-    follow<LockCallContext>("holdfast:lock", client, tracer, attributesOf),
-    follow<HoldContext>("holdfast:hold", client, tracer, attributesOf),
-  ];
-  return () => {
-    for (const stop of stops) stop();
-  };
-}
-
+/** Makes a span for each call, a child of the span that is active at the call, or for each hold. */
 function follow<C extends LockCallContext | HoldContext>(
   name: "holdfast:lock" | "holdfast:hold",
   client: LockClient,

@@ -16,7 +16,6 @@ import {
 } from "./redlock/errors.js";
 import { Execution, type ExecutionParts, isPassing, onAll } from "./redlock/execution.js";
 import { type Master, mastersOf, quitMaster } from "./redlock/masters.js";
-import { type RedlockScripts, warnOfScripts } from "./redlock/scripts.js";
 import { checkSettings, type Settings, waitOf } from "./redlock/settings.js";
 import { locksOf, takeAll } from "./redlock/take.js";
 import { type RedlockAbortSignal, type Routine, useLock } from "./redlock/using.js";
@@ -29,7 +28,6 @@ export {
   type RedlockAbortSignal,
   type RedlockClient,
   type RedlockEvents,
-  type RedlockScripts,
   ResourceLockedError,
   type Routine,
   type Settings,
@@ -93,9 +91,10 @@ export class Redlock extends Emitter {
   /**
    * `clients`: a connection for each independent server (a Sentinel or Cluster connection counts as one); open until
    * {@link quit}. For each one more is made to listen by, so make one Redlock for a process, not one for a call.
+   * `scripts` have no effect, and the process emits a warning.
    * @throws Error without a client; TypeError, RangeError for wrong settings, for what is no ioredis connection, and for one with a `keyPrefix`
    */
-  constructor(clients: Iterable<RedlockClient>, settings?: Partial<Settings>, scripts: RedlockScripts = {}) {
+  constructor(clients: Iterable<RedlockClient>, settings?: Partial<Settings>, scripts: object = {}) {
     super();
     this.on("error", () => {}); // Without a listener an `error` would end the process.
     if (typeof clients?.[Symbol.iterator] !== "function" || typeof clients === "string")
@@ -107,7 +106,11 @@ export class Redlock extends Emitter {
     const masters = mastersOf(this.clients, options);
     this.#parts = { masters, tell: (error) => this.#tell(error) };
     for (const { client } of masters) client.on("error", ({ cause }) => this.#tell(cause));
-    warnOfScripts(scripts);
+    if (Object.keys(scripts).length === 0) return;
+    process.emitWarning("redlock: scripts of your own have no effect in holdfast/redlock", {
+      type: "HoldfastWarning",
+      code: "HOLDFAST_REDLOCK_SCRIPTS",
+    });
   }
 
   /** Ends the given connections. What is held then lapses by itself; calls that wait reject. Never rejects. */
@@ -225,7 +228,7 @@ export class Redlock extends Emitter {
 
   #lockOf(resources: string[], held: Held, duration: number, own: Settings, execution: Execution): Lock {
     const { holds } = held;
-    execution.succeeded(holds, duration);
+    execution.succeeded(holds);
     // The client has taken its own share off `remaining`.
     const further = Math.max(0, own.driftFactor - this.settings.driftFactor) * duration;
     const remaining = Math.min(...holds.map((hold) => hold.remaining)) - further;

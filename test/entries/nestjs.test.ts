@@ -128,7 +128,7 @@ test.each(["forRoot", "forRootAsync"] as const)(
 );
 
 test.each([true, false])(
-  "a job at hand ends its work in the last hook of its module, and the client closes behind it: global %s [B284]",
+  "a job at hand ends its work in the last hook of its module, and the client closes behind it: global %s",
   async (isGlobal) => {
     const locks = nestjs.LockModule.forRoot({ redis: server.url, isGlobal, ...UNHURRIED });
     const ended: string[] = [];

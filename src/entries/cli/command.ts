@@ -1,4 +1,4 @@
-/** What a command of `holdfast` is made of: the help, the completions and the parser all go by this description. */
+/** What a command of `holdfast` is made of: the help and the parser both go by this description. */
 import type { LockClient, LockClientOptions } from "../../index.js";
 import type { Server } from "./server.js";
 import type { Terminal } from "./terminal.js";
@@ -42,16 +42,8 @@ export interface Task {
   readonly reasonOf: (error: Error) => string;
   /** Aborted by SIGINT, SIGTERM and SIGHUP, with the exit code as its reason. */
   readonly signal: AbortSignal;
-  readonly signals: Signals;
-}
-
-/** The signals that would end this process. */
-export interface Signals {
-  /**
-   * Calls back for each signal instead of aborting the task, also for those that nobody else listens to. Returns a
-   * function that ends that.
-   */
-  readonly take: (listener: (signal: NodeJS.Signals) => void) => () => void;
+  /** From now on calls back for each signal that would end this process, also for those that nobody else listens to. */
+  readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => void;
 }
 
 export type OptionValues = Readonly<Record<string, string | boolean | undefined>>;

@@ -1,7 +1,8 @@
 /** `holdfast get`, `watch` and `unlock`: one lock. */
 import { dateOf, monotonic, wallTime } from "../../base/platform.js";
 import type { LockInfo } from "../../index.js";
-import { force, hasOthers } from "../inspector/force.js";
+import { hasOthers } from "../inspector/shown.js";
+import { force } from "../shared/kinds.js";
 import { type Command, EXIT, type Task, UsageError } from "./command.js";
 import { nameOf, show } from "./locks.js";
 import { EVERY, intervalOf, lookAgain } from "./look-again.js";

@@ -1,12 +1,11 @@
 /** Finds the command, connects if the command asks for it, and tells what went wrong. */
 import { constants } from "node:os";
+import manifest from "../../../package.json" with { type: "json" };
 import { isLockError, LockClient } from "../../index.js";
-import { type Command, EXIT, type Signals, type Task, UsageError } from "./command.js";
-import { completionsFor } from "./completions.js";
+import { type Command, EXIT, type Task, UsageError } from "./command.js";
 import { deadlocks } from "./deadlocks.js";
 import { doctor } from "./doctor/doctor.js";
 import { isPipeLeft } from "./exit.js";
-import { explain } from "./explain.js";
 import { get, unlock, watch } from "./get.js";
 import { helpOf, helpOfCommand } from "./help.js";
 import { ls, waiters } from "./ls.js";
@@ -15,21 +14,8 @@ import { run } from "./run.js";
 import { inspector } from "./serve.js";
 import { addressOf, openServer, type Server } from "./server.js";
 import { type Streams, Terminal } from "./terminal.js";
-import { version } from "./version.js";
 
-const COMMANDS: readonly Command[] = [
-  ls,
-  get,
-  watch,
-  waiters,
-  unlock,
-  run,
-  doctor,
-  deadlocks,
-  inspector,
-  explain,
-  completionsFor(() => COMMANDS),
-];
+const COMMANDS: readonly Command[] = [ls, get, watch, waiters, unlock, run, doctor, deadlocks, inspector];
 
 const ENDING = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** They would end this process alone, and leave a command of its own running without its lock. */
@@ -39,7 +25,6 @@ const LOCAL = "redis://127.0.0.1:6379";
 export interface Program extends Streams {
   readonly env: NodeJS.ProcessEnv;
   on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
-  off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
 }
 
 /** A URL is not repeated, since it may have a password. */
@@ -64,7 +49,7 @@ export async function main(argv: readonly string[], program: Program): Promise<n
     program.stdout.write(`${text}\n`);
     return code;
   };
-  if (first === "--version" || first === "-V") return write(version());
+  if (first === "--version" || first === "-V") return write(manifest.version);
   const asked = first === "help" ? firstWord(args) : first;
   if (first === "--help" || first === "-h" || asked === undefined) return write(helpOf(COMMANDS));
   const command = COMMANDS.find(({ name }) => name === asked);
@@ -121,7 +106,11 @@ async function carryOut(
   ending: AbortController,
 ): Promise<number> {
   const { options, words, rest } = parsed;
-  const { signals, stop } = listen(program, (name) => ending.abort(endedBy(name)));
+  const onEach = (names: readonly NodeJS.Signals[], listener: (name: NodeJS.Signals) => void) => {
+    for (const name of names) program.on(name, listener);
+  };
+  onEach(ENDING, (name) => ending.abort(endedBy(name)));
+  const onSignal: Task["onSignal"] = (listener) => onEach([...ENDING, ...OF_COMMAND], listener);
   const opened: { readonly client: LockClient; readonly server: Server }[] = [];
   const url = String(options.url ?? (program.env.HOLDFAST_URL || LOCAL));
   const reasonOf: Task["reasonOf"] = (error) => {
@@ -144,7 +133,7 @@ async function carryOut(
   };
   const { signal } = ending;
   try {
-    const acted = command.act({ words, rest, options, terminal, connect, reasonOf, signal, signals });
+    const acted = command.act({ words, rest, options, terminal, connect, reasonOf, signal, onSignal });
     // What runs a command of its own hears of signals itself, so that it does not give the lock back before that has ended.
     return await (command.takesCommand ? acted : Promise.race([acted, aborted(signal)]));
   } catch (error) {
@@ -153,7 +142,6 @@ async function carryOut(
     terminal.tell(reasonOf(error));
     return EXIT.unavailable;
   } finally {
-    stop();
     for (const { client, server } of opened) {
       await client.close({ timeout: 0 });
       server.disconnect();
@@ -168,33 +156,4 @@ function aborted(signal: AbortSignal): Promise<never> {
     if (signal.aborted) end();
     else signal.addEventListener("abort", end, { once: true });
   });
-}
-
-/** A signal goes to the listener that was added last. */
-function listen(
-  program: Program,
-  end: (signal: NodeJS.Signals) => void,
-): { signals: Signals; stop: () => void } {
-  const listeners = [end];
-  const heard = new Set<NodeJS.Signals>();
-  const hear = (signal: NodeJS.Signals) => listeners.at(-1)?.(signal);
-  const add = (names: readonly NodeJS.Signals[]) => {
-    for (const name of names) {
-      if (!heard.has(name)) program.on(name, hear);
-      heard.add(name);
-    }
-  };
-  add(ENDING);
-  const take: Signals["take"] = (listener) => {
-    listeners.push(listener);
-    add(OF_COMMAND);
-    // They stay until the end: the lock of the command is still to be given back.
-    return () => void listeners.splice(listeners.indexOf(listener), 1);
-  };
-  return {
-    signals: { take },
-    stop: () => {
-      for (const name of heard) program.off(name, hear);
-    },
-  };
 }

@@ -2,14 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
-import {
-  type Hold,
-  isLockError,
-  type LockClient,
-  type LockFace,
-  type LockLostError,
-  type LossReason,
-} from "../../index.js";
+import { type Hold, isLockError, type LockLostError, type LossReason } from "../../index.js";
+import type { LockedKind } from "../decorator.js";
+import { LOCKS } from "../shared/kinds.js";
 import { type Command, durationOf, EXIT, integerOf, type Task } from "./command.js";
 import { holderText } from "./locks.js";
 import { pause } from "./pause.js";
@@ -21,7 +16,6 @@ const TYPED: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT"]);
 const ENDING: ReadonlySet<NodeJS.Signals> = new Set(["SIGTERM", "SIGINT"]);
 /** Milliseconds between two looks at what goes on when the command has ended. */
 const LOOK = 20;
-const KINDS = ["lock", "fair", "fenced", "read", "write"] as const;
 
 export const run: Command = {
   name: "run",
@@ -42,7 +36,13 @@ export const run: Command = {
       help: "how long to wait for the lock, such as 10s; 0 by default",
     },
     lease: { type: "string", short: "l", value: "TIME", help: "the hold ends by itself after this time" },
-    kind: { type: "string", short: "k", value: "KIND", help: "the kind of the lock", oneOf: KINDS },
+    kind: {
+      type: "string",
+      short: "k",
+      value: "KIND",
+      help: "the kind of the lock",
+      oneOf: Object.keys(LOCKS),
+    },
     watchdog: {
       type: "string",
       value: "TIME",
@@ -73,7 +73,7 @@ export const run: Command = {
       label: `holdfast run ${rest[0]}`.slice(0, LONGEST_LABEL),
       ...(watchdogTimeout === undefined ? {} : { watchdogTimeout }),
     });
-    const lock = lockOf(client, name, options.kind);
+    const lock = LOCKS[(options.kind ?? "lock") as LockedKind](client, name);
     let hold: Hold;
     try {
       hold = await lock.lock({ wait, signal, ...(lease === undefined ? {} : { lease }) });
@@ -87,17 +87,9 @@ export const run: Command = {
   },
 };
 
-function lockOf(client: LockClient, name: string, kind: unknown): LockFace<Hold> {
-  if (kind === "fair") return client.getFairLock(name);
-  if (kind === "fenced") return client.getFencedLock(name);
-  if (kind === "read") return client.getReadWriteLock(name).readLock();
-  if (kind === "write") return client.getReadWriteLock(name).writeLock();
-  return client.getLock(name);
-}
-
 /** Runs the command, and gives the lock back. */
 async function carryOut(
-  { rest, terminal, reasonOf, signals, signal }: Task,
+  { rest, terminal, reasonOf, onSignal, signal }: Task,
   hold: Hold,
   killAfter: number,
 ): Promise<number> {
@@ -111,28 +103,26 @@ async function carryOut(
     await hold.unlock();
     throw signal.reason;
   }
-  let child: ChildProcess;
+  let child: ChildProcess | undefined;
   // A group of its own has no terminal: none to read from, and none whose keys reach it.
   const detached = !terminal.isAttended && process.platform !== "win32";
   let isAsked = false;
-  const passOn = (name: NodeJS.Signals) => {
+  // Before the child starts: a signal that came in between would end this process alone.
+  onSignal((name) => {
     isAsked ||= ENDING.has(name);
     // A terminal sends Ctrl-C and Ctrl-\ to the child itself, so they are not sent a second time.
-    if (!(TYPED.has(name) && terminal.isAttended)) child.kill(name);
-  };
-  // Before the child starts: a signal that came in between would end this process alone.
-  const endSignals = signals.take(passOn);
+    if (!(TYPED.has(name) && terminal.isAttended)) child?.kill(name);
+  });
   try {
     child = spawn(program, args, { stdio: "inherit", env, detached });
   } catch (error) {
     // Node throws what the system refuses at once, such as arguments that are too long.
-    endSignals();
     await hold.unlock();
     terminal.tell(`${program}: ${(error as Error).message}`);
     return EXIT.cannotRun;
   }
   const toAll = (name: NodeJS.Signals | 0) =>
-    (detached && child.pid !== undefined && signalTo(-child.pid, name)) || (name !== 0 && child.kill(name));
+    (detached && child?.pid !== undefined && signalTo(-child.pid, name)) || (name !== 0 && child?.kill(name));
   let killing: ReturnType<typeof setTimeout> | undefined;
   let isKilled = false;
   const endAll = () => {
@@ -155,7 +145,6 @@ async function carryOut(
   if (isAsked && lost === undefined) endAll();
   while (killing && !isKilled && toAll(0)) await pause(LOOK);
   clearTimeout(killing);
-  endSignals();
   hold.signal.removeEventListener("abort", stop);
   if (lost !== undefined) return EXIT.lost;
   try {

@@ -92,19 +92,19 @@ function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** Tells a request of the page from one that another page makes a browser send. */
-export class CsrfGuard {
-  /** The token of this inspector, for as long as its process lives. */
-  readonly token: string = randomBytes(24).toString("base64url");
+/** The token of an inspector, for as long as its process lives. */
+export function newToken(): string {
+  return randomBytes(24).toString("base64url");
+}
 
-  /**
-   * True if the request comes from a page of this inspector. Its Origin says so, and so does the token that only a page
-   * of the same origin can read.
-   */
-  passes(request: Request): boolean {
-    const token = request.headers.get("x-holdfast-csrf") ?? "";
-    return isSameOrigin(request) && timingSafeEqual(digest(token), digest(this.token));
-  }
+/**
+ * The answer to a request that no page of this inspector has sent, but another page that makes a browser send it. Its
+ * Origin says so, or it lacks the token, which only a page of the same origin can read. Undefined lets it pass.
+ */
+export function refusalOfOrigin(request: Request, token: string): Response | undefined {
+  const given = request.headers.get("x-holdfast-csrf") ?? "";
+  if (isSameOrigin(request) && timingSafeEqual(digest(given), digest(token))) return undefined;
+  return text(403, "No page of this inspector sent this: reload it.");
 }
 
 /**

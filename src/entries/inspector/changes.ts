@@ -3,7 +3,15 @@
  * that tells of a waiter again is no news.
  */
 import type { LockInfo } from "../../index.js";
-import type { Look } from "./seen.js";
+
+/** One look at all locks. */
+export interface Look {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly locks: readonly LockInfo[];
+  /** There are more locks than the limit. */
+  readonly truncated: boolean;
+}
 
 export interface Changes {
   readonly at: number;

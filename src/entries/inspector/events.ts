@@ -1,5 +1,5 @@
 /** Sends the changes as server-sent events. */
-import type { Feed } from "./feed.js";
+import type { Feed, Viewer } from "./feed.js";
 import { respond, text } from "./responses.js";
 
 /** The most streams at a time; more are refused. */
@@ -7,36 +7,19 @@ const MOST = 100;
 /** Bytes that may wait to be read before a viewer counts as slow. */
 const AHEAD = 1 << 20;
 
-export function openEvents(feed: Feed, request: Request): Response {
+export function openEvents(feed: Feed, { signal }: Request): Response {
   if (feed.viewers >= MOST) return text(503, "Too many viewers.", { "retry-after": "10" });
-  let closed = () => {};
+  let viewer: Viewer;
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        let open = true;
-        const end = () => {
-          if (open) controller.close();
-          open = false;
-        };
-        const stop = feed.watch({
-          get ready() {
-            return (controller.desiredSize ?? 0) > 0;
-          },
-          send: (message) => controller.enqueue(message),
-          end,
-        });
-        const leave = () => {
-          stop();
-          end();
-        };
-        closed = () => {
-          open = false;
-          stop();
-        };
-        if (request.signal.aborted) leave();
-        else request.signal.addEventListener("abort", leave, { once: true });
+        viewer = controller;
+        feed.watch(viewer);
+        const end = () => feed.end(viewer);
+        if (signal.aborted) end();
+        else signal.addEventListener("abort", end, { once: true });
       },
-      cancel: () => closed(),
+      cancel: () => void feed.leave(viewer),
     },
     new ByteLengthQueuingStrategy({ highWaterMark: AHEAD }),
   );

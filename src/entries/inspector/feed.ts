@@ -3,23 +3,22 @@
 import { isLockError } from "../../base/errors.js";
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
 import type { LockClient, LockInfo } from "../../index.js";
-import { changesOf } from "./changes.js";
-import { type Entry, History } from "./history.js";
-import type { Look } from "./seen.js";
+import { force } from "../shared/kinds.js";
+import { changesOf, type Look } from "./changes.js";
+import { History } from "./history.js";
 
-export interface Viewer {
-  /** False while the viewer has not read what was sent before. */
-  readonly ready: boolean;
-  send(message: Uint8Array): void;
-  end(): void;
+/** The stream of one who looks on. */
+export type Viewer = ReadableStreamDefaultController<Uint8Array>;
+
+/** False while the viewer has not read what was sent before. */
+function isReady({ desiredSize }: Viewer): boolean {
+  return (desiredSize ?? 0) > 0;
 }
 
 /** The most locks in one message: the page can show the first locks while others are on their way. */
 const CHUNK = 500;
 /** After a look the feed rests four times as long: it spends at most a fifth of the time looking. Not after one without answer. */
 const REST = 4;
-/** Milliseconds for which entries of the history are collected. */
-const BATCH = 50;
 const encoder = new TextEncoder();
 
 export class Feed {
@@ -29,12 +28,12 @@ export class Feed {
   readonly #history: History;
   /** True for a viewer that has been sent everything up to now. */
   readonly #viewers = new Map<Viewer, boolean>();
-  #running: Promise<Look> | undefined;
+  /** Settles when all looks and unlocks that were asked for are over. */
+  #turn: Promise<unknown> = Promise.resolve();
   #next: Promise<Look> | undefined;
   /** The look that the viewers have been told of. */
   #last: Look | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #batch: NodeJS.Timeout | undefined;
   #unfollow: (() => void) | undefined;
 
   /** `every`: milliseconds between two looks, at least; `limit`: locks that are looked at. */
@@ -42,54 +41,64 @@ export class Feed {
     this.#client = client;
     this.#every = every;
     this.#limit = limit;
-    this.#history = new History(() => {
-      this.#batch ??= setTimeout(() => this.#tellHistory(), BATCH);
-    });
+    this.#history = new History(client);
   }
 
   get viewers(): number {
     return this.#viewers.size;
   }
 
-  /** A look that begins after the call; calls during a look share the next one. */
+  /** A look that begins after the call; calls before it begins share it. */
   look(): Promise<Look> {
-    if (!this.#running) {
-      this.#running = this.#look().finally(() => {
-        this.#running = undefined;
-      });
-      return this.#running;
-    }
-    this.#next ??= this.#running
-      .catch(() => {})
-      .then(() => {
-        this.#next = undefined;
-        return this.look();
-      });
+    this.#next ??= this.#inTurn(() => {
+      this.#next = undefined;
+      return this.#look();
+    });
     return this.#next;
   }
 
-  /** Tells the viewer all there is, and then each change, until the returned function is called. */
-  watch(viewer: Viewer): () => void {
+  /** Tells the viewer all there is, and then each change, until {@link leave} or {@link end}. */
+  watch(viewer: Viewer): void {
     this.#viewers.set(viewer, false);
-    this.#unfollow ??= this.#history.follow(this.#client);
+    this.#unfollow ??= this.#history.follow();
     if (this.#last) this.#tellAll(viewer, this.#last);
     if (this.#viewers.size === 1) void this.#goOn();
-    return () => this.#leave(viewer);
   }
 
-  /** Runs `force`, by which an operator takes a lock from its holders, and tells viewers if anybody held it. */
-  async unlock(info: LockInfo, force: () => Promise<boolean>): Promise<boolean> {
-    const unlocked = await this.#history.unlock(info, force);
-    const ownerIds = info.holders.map(({ ownerId }) => ownerId);
-    if (unlocked) this.#tell("unlocked", { at: wallTime(), name: info.name, ownerIds });
-    return unlocked;
+  /** Takes a lock from its holders, and tells viewers if anybody held it. Resolves with whether anybody did. */
+  unlock(info: LockInfo): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const unlocked = await force(this.#client, info);
+      if (!unlocked) return false;
+      this.#history.unlocked(info);
+      const ownerIds = info.holders.map(({ ownerId }) => ownerId);
+      this.#tell("unlocked", { at: wallTime(), name: info.name, ownerIds });
+      return true;
+    });
   }
 
-  #leave(viewer: Viewer): void {
-    if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
+  /** One after the other: of a lock that a look shows during an unlock, nobody could tell whether it is unlocked yet. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  /** Ends the stream of a viewer, unless the viewer has left. */
+  end(viewer: Viewer): void {
+    if (this.leave(viewer)) viewer.close();
+  }
+
+  /** False if the viewer has left before. */
+  leave(viewer: Viewer): boolean {
+    if (!this.#viewers.delete(viewer)) return false;
+    if (this.#viewers.size === 0) this.#rest();
+    return true;
+  }
+
+  /** Nobody looks on any more. */
+  #rest(): void {
     clearTimeout(this.#timer);
-    clearTimeout(this.#batch);
-    this.#batch = undefined;
     this.#history.take();
     this.#last = undefined;
     this.#unfollow?.();
@@ -97,7 +106,6 @@ export class Feed {
   }
 
   async #look(): Promise<Look> {
-    this.#history.beginLook();
     const locks: LockInfo[] = [];
     let truncated = false;
     for await (const info of this.#client.list({ kinds: "all" })) {
@@ -106,7 +114,7 @@ export class Feed {
       locks.push(info);
     }
     // A part of the locks does not show which of the others have gone.
-    if (this.#unfollow && !truncated) this.#history.endLook(locks);
+    if (this.#unfollow && !truncated) this.#history.compare(locks);
     return { at: wallTime(), locks, truncated };
   }
 
@@ -121,7 +129,9 @@ export class Feed {
     } catch (error) {
       const code = isLockError(error) ? error.code : "FAILED";
       this.#tellTrouble(code);
-      if (code === "CLIENT_CLOSED") return this.#end();
+      if (code === "CLIENT_CLOSED") {
+        for (const viewer of [...this.#viewers.keys()]) this.end(viewer);
+      }
     }
     if (this.#viewers.size === 0) return;
     clearTimeout(this.#timer);
@@ -129,51 +139,43 @@ export class Feed {
     this.#timer.unref();
   }
 
-  #end(): void {
-    for (const viewer of [...this.#viewers.keys()]) {
-      viewer.end();
-      this.#leave(viewer);
-    }
-  }
-
   #tellLook(look: Look): void {
     const changes = this.#last && changesOf(this.#last, look);
     this.#last = look;
     if (changes) this.#tell("locks", changes);
+    this.#tellHistory();
     for (const [viewer, current] of this.#viewers) {
-      if (!current && viewer.ready) this.#tellAll(viewer, look);
+      if (!current && isReady(viewer)) this.#tellAll(viewer, look);
     }
   }
 
   #tellAll(viewer: Viewer, { at, locks, truncated }: Look): void {
-    // All entries are told below, so none of them may come in a batch after that.
+    // All entries are told below, so none of them may come once more after that.
     this.#tellHistory();
     for (let i = 0; i === 0 || i < locks.length; i += CHUNK) {
       const changed = locks.slice(i, i + CHUNK);
-      viewer.send(message("locks", { at, reset: i === 0, total: locks.length, truncated, changed }));
+      viewer.enqueue(message("locks", { at, reset: i === 0, total: locks.length, truncated, changed }));
     }
-    viewer.send(message("history", this.#history.entries));
+    viewer.enqueue(message("history", this.#history.entries));
     this.#viewers.set(viewer, true);
   }
 
   #tellHistory(): void {
-    clearTimeout(this.#batch);
-    this.#batch = undefined;
-    const entries: readonly Entry[] = this.#history.take();
+    const entries = this.#history.take();
     if (entries.length > 0) this.#tell("history", entries);
   }
 
   /** Tells every viewer, since one that has seen no lock yet would wait without a word. */
   #tellTrouble(code: string): void {
     const bytes = message("trouble", { at: wallTime(), code });
-    for (const viewer of this.#viewers.keys()) if (viewer.ready) viewer.send(bytes);
+    for (const viewer of this.#viewers.keys()) if (isReady(viewer)) viewer.enqueue(bytes);
   }
 
   /** Tells the viewers that are up to date. A viewer that does not keep up is told everything when it does again. */
   #tell(event: string, data: unknown): void {
     const bytes = message(event, data);
     for (const [viewer, current] of this.#viewers) {
-      if (current && viewer.ready) viewer.send(bytes);
+      if (current && isReady(viewer)) viewer.enqueue(bytes);
       else this.#viewers.set(viewer, false);
     }
   }

@@ -1,7 +1,8 @@
 /** Makes a handler for node:http, which Express and Connect call as well, of a handler of fetch's Requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { setRemote } from "./access.js";
-import { compressed } from "./compressed.js";
 
 /** What frameworks add to Node's request. */
 interface FrameworkRequest extends IncomingMessage {
@@ -42,7 +43,7 @@ export type NodeHandler = (
 
 /**
  * Serves a handler such as that of `createInspector` by node:http, Express (`app.use("/locks", …)`), Connect and
- * Fastify; compressed.
+ * Fastify.
  * @example
  * express().use("/locks", nodeHandler(createInspector(client)));
  */
@@ -52,7 +53,7 @@ export function nodeHandler(handler: (request: Request) => Promise<Response>): N
     try {
       const slash = missingSlash(incoming);
       const request = slash === undefined && requestOf(incoming, outgoing);
-      if (request) await send(compressed(request, await handler(request)), outgoing, request);
+      if (request) await send(await handler(request), outgoing, request);
       else if (slash !== undefined) outgoing.writeHead(308, { location: slash }).end();
       else outgoing.writeHead(400).end();
     } catch (error) {
@@ -80,7 +81,7 @@ function requestOf(incoming: FrameworkRequest, outgoing: ServerResponse): Reques
   const path = originalUrl ?? url;
   const scheme = "encrypted" in socket ? "https" : "http";
   const address = `${scheme}://${headers.host ?? headers[":authority"] ?? ""}${path}`;
-  if (!path.startsWith("/") || !URL.canParse(address)) return undefined;
+  if (!path.startsWith("/")) return undefined;
   const gone = new AbortController();
   outgoing.once("close", () => gone.abort());
   const init = {
@@ -89,16 +90,12 @@ function requestOf(incoming: FrameworkRequest, outgoing: ServerResponse): Reques
     signal: gone.signal,
     ...(method === "GET" || method === "HEAD" ? {} : { body: bodyOf(incoming), duplex: "half" }),
   } as RequestInit;
-  const request = requestOrNone(address, init);
-  if (request) setRemote(request, socket.remoteAddress);
-  return request;
-}
-
-/** There is none of the method TRACE, nor with a user in the Host header. */
-function requestOrNone(address: string, init: RequestInit): Request | undefined {
   try {
-    return new Request(address, init);
+    const request = new Request(address, init);
+    setRemote(request, socket.remoteAddress);
+    return request;
   } catch {
+    // There is none of the method TRACE, nor with a user or no host in the Host header.
     return undefined;
   }
 }
@@ -138,43 +135,21 @@ function streamOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   );
 }
 
-async function send(
-  response: Response,
-  outgoing: ServerResponse,
-  { method, signal }: Request,
-): Promise<void> {
-  const { status, headers } = response;
+async function send(response: Response, outgoing: ServerResponse, { method }: Request): Promise<void> {
+  const { status, headers, body } = response;
   // Each cookie is a header of its own, but an object of the headers has one value for each name.
   const cookies = headers.getSetCookie();
   outgoing.writeHead(status, {
     ...Object.fromEntries(headers),
     ...(cookies.length > 0 && { "set-cookie": cookies }),
   });
-  if (!response.body || method === "HEAD") {
-    await response.body?.cancel();
+  if (!body || method === "HEAD") {
+    await body?.cancel();
     outgoing.end();
     return;
   }
   outgoing.flushHeaders();
-  const reader = response.body.getReader();
-  const leave = () => void reader.cancel().catch(() => {});
-  // Whoever asked may have gone before there was an answer.
-  if (signal.aborted) leave();
-  else signal.addEventListener("abort", leave, { once: true });
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done || outgoing.destroyed) break;
-    if (!outgoing.write(value)) await drained(outgoing);
-  }
-  outgoing.end();
-}
-
-function drained(outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const go = () => {
-      outgoing.off("drain", go).off("close", go);
-      resolve();
-    };
-    outgoing.once("drain", go).once("close", go);
-  });
+  // It breaks off an answer that fails on its way, so that what has come does not pass for the whole. Whoever asked may
+  // have gone before there was an answer.
+  await pipeline(Readable.fromWeb(body as ReadableStream), outgoing).catch(() => {});
 }

@@ -8,6 +8,11 @@ export function numbersOf({ permits, limit, count, kind }: LockInfo): string {
   return kind === "semaphore" ? `${permits} free` : "";
 }
 
+/** Whether a lock has holders in addition to those that were shown to the operator; null is a free one. */
+export function hasOthers(lock: LockInfo | null, shown: readonly string[]): boolean {
+  return (lock?.holders ?? []).some(({ ownerId }) => !shown.includes(ownerId));
+}
+
 /** An owner that holds `held` waits for `wanted`. */
 export interface Edge {
   readonly held: string;

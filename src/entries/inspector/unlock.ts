@@ -1,9 +1,8 @@
 /** Takes a lock from whoever holds it, for an operator. */
 import type { LockClient, LockInfo } from "../../index.js";
-import type { CsrfGuard } from "./access.js";
 import type { Feed } from "./feed.js";
-import { force, hasOthers } from "./force.js";
 import { json, text } from "./responses.js";
+import { hasOthers } from "./shown.js";
 
 /** What an operator did. */
 export interface Unlocked {
@@ -24,10 +23,6 @@ export interface Unlocking {
 /** Characters of a body: a name has 512 bytes at most, and an owner 60. */
 const LONGEST = 65_536;
 
-export function checkOrigin(guard: CsrfGuard, request: Request): Response | undefined {
-  return guard.passes(request) ? undefined : text(403, "No page of this inspector sent this: reload it.");
-}
-
 /**
  * Answers `{ unlocked: boolean }`: false for a lock that is free. 409 if the lock has other holders than `ownerIds`, if
  * these are given.
@@ -45,7 +40,7 @@ export async function unlock({ client, feed, onUnlock }: Unlocking, request: Req
   }
   if (!lock) return json(200, { unlocked: false });
   if (ownerIds && hasOthers(lock, ownerIds)) return text(409, "Others hold the lock by now.");
-  const unlocked = await feed.unlock(lock, () => force(client, lock));
+  const unlocked = await feed.unlock(lock);
   if (unlocked) await onUnlock?.({ name, lock, request });
   return json(200, { unlocked });
 }

@@ -7,7 +7,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { clearTimeout, setTimeout } from "../../base/platform.js";
 import type { ConnectionOptions, Stream, SubscriberConnection } from "../../redis/connection.js";
-import { Arrival } from "./arrival.js";
 import { ChannelChanges } from "./channel-changes.js";
 import {
   another,
@@ -45,6 +44,16 @@ export interface OwnOptions {
   readonly retryStrategy?: (times: number) => number | null;
   /** Whether the server that answers with this error is to be left. */
   readonly reconnectOnError?: (error: Error) => boolean;
+}
+
+/** One promise for all calls that wait until a connection is there. */
+class Arrival {
+  resolve: (client: PlainClient) => void = ignore;
+  reject: (error: Error) => void = ignore;
+  readonly promise: Promise<PlainClient> = new Promise((resolve, reject) => {
+    this.resolve = resolve;
+    this.reject = reject;
+  });
 }
 
 export class OwnConnection extends Emitter implements SubscriberConnection {
@@ -220,7 +229,8 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     this.#attempts = 0;
     this.#refusal = undefined;
     this.status = "ready";
-    this.#arrive((arrival) => arrival.resolve(this.#client as PlainClient));
+    this.#arrival?.resolve(this.#client as PlainClient);
+    this.#arrival = undefined;
     this.emit("connect");
     this.emit("ready");
   }
@@ -234,7 +244,10 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     const pause = reconnect ? this.#pauseBefore(this.#attempts + 1) : null;
     this.status = pause === null ? "end" : "reconnecting";
     if (client) destroy(client);
-    if (this.#refusal || pause === null) this.#arrive((arrival) => arrival.reject(error));
+    if (this.#refusal || pause === null) {
+      this.#arrival?.reject(error);
+      this.#arrival = undefined;
+    }
     if (isTrouble && this.listenerCount("error") > 0) this.emit("error", error);
     this.emit("close");
     if (pause === null) this.#ended();
@@ -254,11 +267,5 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
 
   #pauseBefore(attempt: number): number | null {
     return this.#how.retryStrategy ? this.#how.retryStrategy(attempt) : PAUSE;
-  }
-
-  #arrive(settle: (arrival: Arrival) => void): void {
-    const arrival = this.#arrival;
-    this.#arrival = undefined;
-    if (arrival) settle(arrival);
   }
 }

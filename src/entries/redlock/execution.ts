@@ -6,10 +6,6 @@ import type { Master } from "./masters.js";
 import { pauseOf, type Settings, waitOf } from "./settings.js";
 import { noneFor, votesAgainst, votesFor } from "./votes.js";
 
-/** How long one of several masters may take to answer: at least so many milliseconds, or this share of the duration. */
-const SHORTEST_ANSWER_TIME = 50;
-const SHARE_OF_DURATION = 1 / 100;
-
 export interface ExecutionParts {
   readonly masters: readonly Master[];
   /** Called with each vote against. */
@@ -47,10 +43,9 @@ export class Execution {
     }
   }
 
-  /** Notes an attempt that has succeeded with these holds. `duration`: milliseconds, of a new lock. */
-  succeeded(holds: readonly Hold[], duration = 0): void {
-    const grace = duration && Math.max(SHORTEST_ANSWER_TIME, duration * SHARE_OF_DURATION);
-    this.#note(votesFor(this.#parts.masters, this.#names, holds, grace));
+  /** Notes an attempt that has succeeded with these holds. */
+  succeeded(holds: readonly Hold[]): void {
+    this.#note(votesFor(this.#parts.masters, this.#names, holds));
   }
 
   /** Notes an attempt that has failed. */

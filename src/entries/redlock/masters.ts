@@ -10,7 +10,7 @@ const QUIT_TIME = 2_000;
 export interface Master {
   readonly redis: RedlockClient;
   readonly client: LockClient;
-  /** The client's own connections, that for commands first. */
+  /** The client's own connections. */
   readonly own: readonly RedlockClient[];
 }
 
@@ -37,10 +37,6 @@ function masterOf(redis: RedlockClient, options: LockClientOptions): Master {
   return { redis, client: new LockClient(given, options), own };
 }
 
-export function isReady({ own: [commands] }: Master): boolean {
-  return commands?.status === "ready";
-}
-
 /** Ends the connection that was given, and the client; first those of the client, so that what is held lapses. */
 export async function quitMaster({ redis, client, own }: Master): Promise<void> {
   for (const each of own) {
@@ -61,7 +57,7 @@ async function ended(redis: RedlockClient): Promise<void> {
 }
 
 /** Resolves after `ms`, without keeping the process alive. */
-export function pause(ms: number): Promise<void> {
+function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms).unref();
   });

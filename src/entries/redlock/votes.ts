@@ -1,7 +1,7 @@
 /** Finds out which masters voted for an attempt and which against. It asks them only for what the attempt has not told. */
 import { type Hold, MultiHold } from "../../index.js";
 import { type ExecutionStats, ResourceLockedError } from "./errors.js";
-import { isReady, type Master, pause } from "./masters.js";
+import type { Master } from "./masters.js";
 
 /** Resolves with undefined for a vote in favour, and with the error of one against. */
 type Vote = (master: Master) => Promise<Error | undefined>;
@@ -10,19 +10,15 @@ function quorumOf(masters: readonly Master[]): number {
   return Math.floor(masters.length / 2) + 1;
 }
 
-/** The votes on an attempt that has succeeded. A master that is not among the first has `grace` milliseconds to join. */
+/** The votes on an attempt that has succeeded. A master that was not among the first answers the question after the attempt. */
 export function votesFor(
   masters: readonly Master[],
   names: readonly string[],
   holds: readonly Hold[],
-  grace: number,
 ): Promise<ExecutionStats> {
   return count(masters, async (master) => {
-    const isIn = () => isReady(master) && holds.every((hold) => isPartOf(hold, master));
-    if (isIn()) return undefined;
-    if (isReady(master)) await pause(grace);
-    if (isIn()) return undefined;
-    await isLocked(master, names);
+    const isIn = () => holds.every((hold) => isPartOf(hold, master));
+    if (!isIn()) await isLocked(master, names);
     return isIn() ? undefined : locked(names);
   });
 }

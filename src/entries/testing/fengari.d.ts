@@ -69,31 +69,13 @@ declare module "fengari/src/lstring.js" {
   export default lstring;
 }
 
-declare module "fengari/src/lbaselib.js" {
+/** `lbaselib.js` and the other libraries, each of which opens one. */
+declare module "fengari/src/l*lib.js" {
   import type { LuaFunction } from "fengari/src/lua.js";
 
-  const library: { readonly luaopen_base: LuaFunction };
-  export default library;
-}
-
-declare module "fengari/src/lmathlib.js" {
-  import type { LuaFunction } from "fengari/src/lua.js";
-
-  const library: { readonly luaopen_math: LuaFunction };
-  export default library;
-}
-
-declare module "fengari/src/lstrlib.js" {
-  import type { LuaFunction } from "fengari/src/lua.js";
-
-  const library: { readonly luaopen_string: LuaFunction };
-  export default library;
-}
-
-declare module "fengari/src/ltablib.js" {
-  import type { LuaFunction } from "fengari/src/lua.js";
-
-  const library: { readonly luaopen_table: LuaFunction };
+  const library: Readonly<
+    Record<"luaopen_base" | "luaopen_math" | "luaopen_string" | "luaopen_table", LuaFunction>
+  >;
   export default library;
 }
 

@@ -1,7 +1,6 @@
 /** The lock manager of one client: it has a queue for each name, and does what concerns all of them. */
 import type { LockClient } from "../../index.js";
 import { checkSupported, checkTypes } from "./arguments.js";
-import { OpenTries } from "./open-tries.js";
 import { lookAtOthers } from "./others.js";
 import { WebLockRequest } from "./request.js";
 import { RequestQueue } from "./request-queue.js";
@@ -12,9 +11,6 @@ export class Manager implements LockManager {
   readonly #client: LockClient;
   readonly #queues = new Map<string, RequestQueue>();
   readonly #notices: StealNotices;
-  readonly #tries = new OpenTries();
-  #last = 0;
-  #rehearsed: Promise<void> | undefined;
 
   constructor(client: LockClient) {
     this.#client = client;
@@ -33,15 +29,16 @@ export class Manager implements LockManager {
     checkSupported(checked);
     if (signal?.aborted) throw signal.reason;
     this.#queues.set(name, queue);
-    const request = new WebLockRequest(checked, ++this.#last);
+    const request = new WebLockRequest(checked);
     queue.add(request);
     return request.promise;
   }
 
   async query(): Promise<LockManagerSnapshot> {
-    const last = this.#last;
+    const asked = this.#pending;
     const others = await lookAtOthers(this.#client);
-    await this.#tries.settled(last);
+    // One after the other: the answer to one request lets the next one try.
+    for (const request of asked) await request.answered;
     const { id: clientId } = this.#client;
     const tell = ({ name, mode }: WebLockRequest): LockInfo => ({ name, mode, clientId });
     const pending = this.#pending.filter(({ ifAvailable }) => !ifAvailable);
@@ -62,30 +59,7 @@ export class Manager implements LockManager {
 
   #newQueue(name: string): RequestQueue {
     const idle = () => this.#queues.delete(name);
-    const rehearsed = () => this.#rehearse();
-    return new RequestQueue(name, {
-      client: this.#client,
-      notices: this.#notices,
-      tries: this.#tries,
-      rehearsed,
-      idle,
-    });
-  }
-
-  /**
-   * Releases by force a lock that nobody has, once. From then on Redis knows the scripts: otherwise waiters elsewhere
-   * could overtake a request that steals, while a script is loaded.
-   */
-  #rehearse(): Promise<void> {
-    const lock = this.#client.getReadWriteLock("-web-locks");
-    const forced = () => Promise.all([lock.writeLock().forceUnlock(), lock.readLock().forceUnlock()]);
-    this.#rehearsed ??= forced().then(
-      () => {},
-      () => {
-        // A failure does no harm: the rehearsal only makes that less likely.
-      },
-    );
-    return this.#rehearsed;
+    return new RequestQueue(name, { client: this.#client, notices: this.#notices, idle });
   }
 
   /** Asks Redis whether the locks of this process are still held; a hold that is not is lost then. */

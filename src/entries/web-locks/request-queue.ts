@@ -16,9 +16,8 @@ import {
   Owner,
   type ReadWriteLock,
 } from "../../index.js";
+import { force } from "../shared/kinds.js";
 import { Before } from "./before.js";
-import { forceUnlock } from "./force-unlock.js";
-import type { OpenTries } from "./open-tries.js";
 import type { WebLockRequest } from "./request.js";
 import type { StealNotices } from "./steal-notices.js";
 
@@ -28,9 +27,6 @@ const PAUSE = 250;
 export interface QueueParts {
   readonly client: LockClient;
   readonly notices: StealNotices;
-  readonly tries: OpenTries;
-  /** Resolves when Redis knows the scripts that release by force. */
-  readonly rehearsed: () => Promise<void>;
   /** Called when the queue has no requests any more. */
   readonly idle: () => void;
 }
@@ -97,7 +93,6 @@ export class RequestQueue {
     else if (request.isPlain && waits) void request.within(() => this.#wait(request));
     else {
       request.enter("trying");
-      this.#parts.tries.add(request);
       void request.within(() => (request.steal ? this.#steal(request) : this.#try(request)));
     }
   }
@@ -126,12 +121,12 @@ export class RequestQueue {
 
   /** Takes the lock by force, again and again if others are faster. */
   async #steal(request: WebLockRequest): Promise<void> {
-    const { client, notices, rehearsed } = this.#parts;
+    const { client, notices } = this.#parts;
     try {
       let isTaken = await this.#ask(request, 0);
       while (!isTaken) {
-        const [info] = await Promise.all([client.inspect(this.#name), rehearsed()]);
-        const forced = info && forceUnlock(client, info);
+        const info = await client.inspect(this.#name);
+        const forced = info && force(client, info);
         // Sent right behind the release, before waiters elsewhere have heard of it.
         const asked = this.#ask(request, 0);
         await forced;
@@ -194,10 +189,6 @@ export class RequestQueue {
     this.#leave(request);
     hold.signal.addEventListener("abort", () => this.#lose(request, hold.signal.reason), { once: true });
     if (hold.signal.aborted) this.#lose(request, hold.signal.reason);
-    const earlier = this.#parts.tries.before(request);
-    if (earlier) await earlier;
-    // The signal aborted in between: the lock is given back, and the callback is not called.
-    if (request.signal?.aborted) return { value: undefined };
     try {
       return { value: await request.call(true) };
     } catch (error) {

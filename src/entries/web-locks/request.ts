@@ -2,7 +2,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { type Hold, isLockError } from "../../index.js";
 import type { Callback, CheckedRequest } from "./arguments.js";
-import type { Lock, LockMode } from "./types.js";
+import type { LockMode } from "./types.js";
 
 /**
  * - queued: other requests of this process go first
@@ -13,27 +13,6 @@ import type { Lock, LockMode } from "./types.js";
  * - over: nobody waits for the request any more; its callback may still run
  */
 export type Phase = "queued" | "trying" | "waiting" | "unanswered" | "held" | "over";
-
-/** The lock that a callback gets. */
-class WebLock implements Lock {
-  readonly #request: WebLockRequest;
-
-  constructor(request: WebLockRequest) {
-    this.#request = request;
-  }
-
-  get name(): string {
-    return this.#request.name;
-  }
-
-  get mode(): LockMode {
-    return this.#request.mode;
-  }
-
-  get [Symbol.toStringTag](): string {
-    return "Lock";
-  }
-}
 
 /** The callbacks of each signal: with a listener for each callback, Node would warn of a leak at the eleventh. */
 const followers = new WeakMap<AbortSignal, Set<() => void>>();
@@ -59,8 +38,6 @@ export class WebLockRequest {
   readonly ifAvailable: boolean;
   readonly steal: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Rises from request to request. */
-  readonly number: number;
   /** The promise that the caller gets. */
   readonly promise: Promise<unknown>;
   phase: Phase = "queued";
@@ -76,14 +53,13 @@ export class WebLockRequest {
   #answered: Promise<void> | undefined;
   #tellAnswer: () => void = () => {};
 
-  constructor(checked: CheckedRequest, number: number) {
+  constructor(checked: CheckedRequest) {
     this.name = checked.name;
     this.mode = checked.mode;
     this.ifAvailable = checked.ifAvailable;
     this.steal = checked.steal;
     this.signal = checked.signal;
     this.#callback = checked.callback;
-    this.number = number;
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -128,7 +104,9 @@ export class WebLockRequest {
   /** Runs the callback with the lock, or with null. */
   call(granted: boolean): unknown {
     this.#unfollow?.();
-    return this.#context.runInAsyncScope(this.#callback, undefined, granted ? new WebLock(this) : null);
+    const { name, mode } = this;
+    const lock = granted ? Object.freeze({ name, mode, [Symbol.toStringTag]: "Lock" }) : null;
+    return this.#context.runInAsyncScope(this.#callback, undefined, lock);
   }
 
   /** Ends the request; only its first end counts. */

@@ -13,7 +13,7 @@ const ENTRIES = Object.keys(manifest.exports)
   .map((path) => path.slice("./".length));
 
 /** Files that several entries share: they have no types. */
-const SHARED = ["errors", "platform"];
+const SHARED = ["errors", "kinds", "platform"];
 
 /** The package that an entry integrates with, and imports. */
 const NEEDED: Readonly<Record<string, string>> = { nestjs: "@nestjs/common", otel: "@opentelemetry/api" };

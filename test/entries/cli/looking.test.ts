@@ -1,17 +1,16 @@
-/** Command lines and help, and the commands that look: ls, get, waiters, watch, inspector, completions. */
-import { execFileSync } from "node:child_process";
+/** Command lines and help, and the commands that look: ls, get, waiters, watch, inspector. */
 import { hostname } from "node:os";
 import { Writable } from "node:stream";
 import { expect, test } from "vitest";
 import { changesOf } from "../../../src/entries/cli/get.js";
 import { Terminal } from "../../../src/entries/cli/terminal.js";
-import type { Hold, LockErrorCode, LockInfo } from "../../../src/index.js";
+import type { Hold, LockInfo } from "../../../src/index.js";
 import { untilWaiting } from "../../contract/helpers.js";
 import { forTest, startRedis, until } from "../../support/index.js";
 import { useSite } from "./program.js";
 
 const site = await useSite();
-const COMMANDS = "ls get watch waiters unlock run doctor deadlocks inspector explain completions".split(" ");
+const COMMANDS = "ls get watch waiters unlock run doctor deadlocks inspector".split(" ");
 
 test("the help names every command, and each command has a help of its own", async () => {
   const help = await site.main();
@@ -68,10 +67,8 @@ test.each<[string[], RegExp]>([
   [["ls", "--url", "redis://:secret@nowhere?db=3"], /no \? or # here/],
   [["ls", "--cluster", "--sentinel", "main"], /--cluster and --sentinel.*use one/],
   [["ls", "--cluster", "--url", "redis://:secret@nowhere/3"], /only database 0.*names 3/],
-  [["completions", "csh"], /^holdfast: there are completions for bash, zsh, fish$/],
-  [["completions", "constructor"], /^holdfast: there are completions for bash, zsh, fish$/],
 ])(
-  "the wrong command line %j is told in one line without secrets [B282] [B91] [B145] [B161] [B163] [B210] [B254]",
+  "the wrong command line %j is told in one line without secrets [B282] [B91] [B145] [B161] [B163] [B254]",
   async (args, text) => {
     const { code, out, err } = await site.main(...args);
     expect({ code, out }).toEqual({ code: 64, out: "" });
@@ -289,42 +286,3 @@ test.each([[[]], [["--unlock"]]])(
     await expect(fetch(url)).rejects.toThrow("fetch failed");
   },
 );
-
-/** All that there are: the compiler sees to that. */
-const CODES: Record<LockErrorCode, true> = {
-  WAIT_TIMEOUT: true,
-  NOT_OWNER: true,
-  LOCK_LOST: true,
-  UPGRADE_REFUSED: true,
-  QUORUM: true,
-  REPLICAS: true,
-  UNAVAILABLE: true,
-  CLIENT_CLOSED: true,
-  UNSUPPORTED: true,
-  WRONG_DATA: true,
-};
-
-test("explain has each code, in any case, and tells which there are", async () => {
-  const explained = async (code: string) => {
-    const { out } = await site.run("explain", code.toLowerCase());
-    expect(out).toMatch(new RegExp(`^${code}\n[\\s\\S]*_Cure`));
-  };
-  await Promise.all(Object.keys(CODES).map(explained));
-  const told = expect.stringMatching(/"nix".*WAIT_TIMEOUT/);
-  expect(await site.run("explain", "nix")).toMatchObject({ code: 64, err: told });
-});
-
-test("completions complete commands and options in bash, and know the options in zsh and fish", async () => {
-  const { out } = await site.main("completions", "bash");
-  const complete = (line: string) => {
-    const words = line.split(" ");
-    const script = `${out}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")})\nCOMP_CWORD=${words.length - 1}
-      _holdfast holdfast '${words.at(-1)}' '${words.at(-2)}'\necho "\${COMPREPLY[@]}"`;
-    return execFileSync("bash", ["-c", script], { encoding: "utf8" }).trim().split(" ");
-  };
-  expect(complete("holdfast ")).toEqual([...COMMANDS, "help"]);
-  expect(complete("holdfast wa")).toEqual(["watch", "waiters"]);
-  expect(complete("holdfast run --bu")).toEqual(["--busy-code"]);
-  for (const shell of ["zsh", "fish"])
-    expect((await site.main("completions", shell)).out).toContain("busy-code");
-});

@@ -54,7 +54,7 @@ test.each(["a lock", "both sides of a read-write lock"])(
 
 /** A history, and the looks of its feed. */
 function follow(client: LockClient, name: string) {
-  const history = new History(() => undefined);
+  const history = new History(client);
   const found = async () => {
     const info = await client.inspect(name);
     return info ? [info] : [];
@@ -63,10 +63,7 @@ function follow(client: LockClient, name: string) {
     history,
     found,
     told: () => history.entries.map(({ what }) => what),
-    look: async () => {
-      history.beginLook();
-      history.endLook(await found());
-    },
+    look: async () => history.compare(await found()),
   };
 }
 
@@ -75,33 +72,48 @@ test("a nested hold that is granted while the first look is under way is no gran
   const lock = client.getLock("nested");
   const outer = await lock.lock();
   const { history, found, told, look } = follow(client, "nested");
-  onTestFinished(history.follow(client));
-  history.beginLook();
+  onTestFinished(history.follow());
   const before = await found();
   const nested = await lock.lock({ owner: outer });
-  history.endLook(before);
+  history.compare(before);
   await nested.unlock();
-  expect(told()).not.toContain("released");
-  await outer.unlock();
   await look();
   expect(told()).toEqual([]);
+  await outer.unlock();
+  await look();
+  expect(told()).toEqual(["released"]);
 });
 
 test("a hold that was nested while nobody looked on is over with its last hold", async () => {
   const { client } = open();
   const lock = client.getLock("nested");
   const { history, told, look } = follow(client, "nested");
-  const unfollow = history.follow(client);
+  const unfollow = history.follow();
   await look();
   const outer = await lock.lock();
   await look();
   unfollow();
   const inner = await lock.lock({ owner: outer });
-  onTestFinished(history.follow(client));
+  onTestFinished(history.follow());
   await look();
   await inner.unlock();
+  await look();
   expect(told()).toEqual(["granted"]);
   await outer.unlock();
+  await look();
+  expect(told()).toEqual(["granted", "released"]);
+});
+
+test("a hold of this process is told once, however short it was, and though a look has still seen it", async () => {
+  const { client } = open();
+  const { history, found, told, look } = follow(client, "short");
+  onTestFinished(history.follow());
+  await look();
+  const hold = await client.getLock("short").lock();
+  const late = await found();
+  await hold.unlock();
+  history.compare(late);
+  await look();
   expect(told()).toEqual(["granted", "released"]);
 });
 

@@ -1,7 +1,5 @@
 /** The checks of `holdfast doctor`, one after the other. */
-import { monotonic, wallTime } from "../../../base/platform.js";
-import { allLocks } from "../locks.js";
-import { spell } from "../terminal.js";
+import { monotonic } from "../../../base/platform.js";
 import { bad, type Check, type Finding, good, note, type Patient, timeOfPing } from "./finding.js";
 import { messages, rights } from "./user.js";
 
@@ -17,9 +15,6 @@ export const CHECKS: readonly (readonly [what: string, check: Check, ofEach?: bo
   ["replicas", replicas, EACH],
   ["cluster", cluster],
   ["latency", latency],
-  ["clock", clock],
-  ["idle connections", idleConnections, EACH],
-  ["own keys", ownKeys],
 ];
 
 const OLDEST = [6, 2] as const;
@@ -150,46 +145,4 @@ async function latency({ server }: Patient): Promise<Finding> {
     why: "each lock costs a round trip, each unlock another",
     cure: "look at the network, at SLOWLOG, and at the load of the server's one thread",
   };
-}
-
-const FAR = 1_000;
-
-async function clock({ server }: Patient): Promise<Finding> {
-  const begun = wallTime();
-  const [seconds = 0, micros = 0] = ((await server.call("TIME")) as string[]).map(Number);
-  const off = Math.round(seconds * 1_000 + micros / 1_000 - (begun + wallTime()) / 2);
-  if (Math.abs(off) < FAR) return good(`${Math.abs(off)} ms from here`);
-  return note(
-    `${spell(Math.abs(off))} ${off > 0 ? "before" : "behind"} the one here: locks do not depend on it, but "since" is wrong by that much`,
-  );
-}
-
-const USUAL_KEEPALIVE = 300;
-
-async function idleConnections({ facts }: Patient): Promise<Finding> {
-  const [timeout, keepalive] = [await facts.setting("timeout"), await facts.setting("tcp-keepalive")];
-  if (timeout === undefined) return note("unknown, since the user may not use CONFIG");
-  if (Number(timeout) > 0) {
-    return {
-      level: "note",
-      finding: `closed after ${timeout} s (timeout)`,
-      why: "Redis disconnects an idle client, so its next call takes longer",
-      cure: "CONFIG SET timeout 0",
-    };
-  }
-  if (Number(keepalive) > 0 && Number(keepalive) <= USUAL_KEEPALIVE)
-    return good(`kept, and probed every ${keepalive} s`);
-  return {
-    level: "note",
-    finding: `kept, tcp-keepalive ${keepalive}`,
-    why: "the server keeps connections of machines that are gone",
-    cure: `CONFIG SET tcp-keepalive ${USUAL_KEEPALIVE}`,
-  };
-}
-
-async function ownKeys({ client, server }: Patient): Promise<Finding> {
-  const locks = await allLocks(client, undefined);
-  const waiting = locks.reduce((sum, lock) => sum + Math.max(lock.waiters.length, lock.waiting.length), 0);
-  const clients = Number(await server.call("ZCARD", "holdfast_clients"));
-  return good(`${locks.length} held or set, ${waiting} waiting, ${clients} clients with long holds or waits`);
 }

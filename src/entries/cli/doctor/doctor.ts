@@ -1,5 +1,4 @@
 /** `holdfast doctor`: whether a Redis is fit for locks. */
-import { isLockError } from "../../../index.js";
 import { type Command, EXIT } from "../command.js";
 import { within } from "../pause.js";
 import type { Server } from "../server.js";
@@ -27,25 +26,19 @@ export const doctor: Command = {
   words: { least: 0, most: 0 },
   act: async ({ connect, terminal, options }) => {
     const { client, server } = connect();
-    // Without any answer there is nothing to examine. A node of a cluster may refer this key to another node, so an
-    // answer to PING is enough.
-    const isRefused = await client
+    // Without any answer there is nothing to examine. One to PING is enough: Redis may refuse this user the name.
+    await client
       .getLock("holdfast doctor")
       .isLocked()
-      .then(() => false)
       .catch(async (error) => {
-        const answers = server.call("PING").then(
-          () => true,
-          () => false,
-        );
-        if (!(await within(SOON, answers))) throw error;
-        return isLockError(error, "UNSUPPORTED") && !/^MOVED/.test(String((error.cause as Error)?.message));
+        const answered = timeOfPing(server).catch(() => undefined);
+        if ((await within(SOON, answered)) === undefined) throw error;
       });
     const ping = timeOfPing(server).catch(() => 0);
     const longest = LONGEST + ANSWERS * ((await within(LONGEST, ping)) ?? 0);
     const prefix = String(options.prefix ?? "");
     const patients = mastersOf(server).map(
-      (master): Patient => ({ client, server, facts: new Facts(master), isRefused, prefix }),
+      (master): Patient => ({ client, server, facts: new Facts(master), prefix }),
     );
     let isWell = true;
     const findings: object[] = [];

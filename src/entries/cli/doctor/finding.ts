@@ -10,8 +10,6 @@ export interface Patient {
   readonly server: Server;
   /** Of one server. */
   readonly facts: Facts;
-  /** True if Redis refuses the user a name that is as good as any other of this client. */
-  readonly isRefused: boolean;
   /** Of all names; "" for none. */
   readonly prefix: string;
 }

@@ -7,23 +7,28 @@ import type { Server } from "../server.js";
 import { spell } from "../terminal.js";
 import { bad, type Finding, good, type Patient } from "./finding.js";
 
-export async function rights(patient: Patient): Promise<Finding> {
-  const { client, isRefused } = patient;
-  // First, because client.ready() asks a master at random, and would not tell which one refuses.
-  const refusing = await mastersThatRefuse(patient);
+/** Takes and gives back a lock on each master, because each has its own users and its own memory. */
+export async function rights({ client, server, prefix }: Patient): Promise<Finding> {
+  const tried = [...namesByMaster(server, prefix)].map(async ([address, name]) => {
+    const error: unknown = await client
+      .getLock(name)
+      .run(() => undefined)
+      .catch((reason: unknown) => reason);
+    return error === undefined ? [] : [{ error, address }];
+  });
+  const refusing = (await Promise.all(tried)).flat();
   const [first] = refusing;
   if (first) return refusal(first.error, ` (on ${refusing.map(({ address }) => address).join(", ")})`);
   try {
     await client.ready();
   } catch (error) {
-    return refusal(error);
+    return refusal(error, "");
   }
-  // Without a prefix it looks no further when the user may not use its name.
-  return isRefused ? noteOfConfined() : good("this user may do all that locks, semaphores and latches need");
+  return good("this user may do all that locks, semaphores and latches need");
 }
 
 /** @throws what is no error of a lock */
-function refusal(error: unknown, where = ""): Finding {
+function refusal(error: unknown, where: string): Finding {
   if (!isLockError(error)) throw error;
   const { code, message } = error;
   const finding = `${message}${where}`;
@@ -31,62 +36,30 @@ function refusal(error: unknown, where = ""): Finding {
     return bad(
       finding,
       "every call that needs it rejects like this",
-      "give the user the rights of docs/production.md",
+      "give the user the rights of docs/production.md; if it may use some names only, say --prefix as in your services",
     );
   const cure = "find out why Redis gives no usable answer: its log, memory and replicas, or a proxy";
   return bad(finding, "no lock can be taken", cure);
-}
-
-/** The masters of a cluster on which no lock can be taken: each has its own users and its own memory. */
-async function mastersThatRefuse({
-  client,
-  server,
-  prefix,
-}: Patient): Promise<{ address: string; error: unknown }[]> {
-  const tried = [...namesByMaster(server, prefix)].map(async ([address, name]) => {
-    const error = await client
-      .getLock(name)
-      .run(() => undefined)
-      .catch((reason: unknown) => reason);
-    return { address, error };
-  });
-  const refusing = (await Promise.all(tried)).filter(({ error }) => error !== undefined);
-  // A user whom no master allows the name may be confined to other names, which nobody has told.
-  const mayBeConfined = prefix === "" && refusing.length === tried.length;
-  return mayBeConfined ? refusing.filter((each) => !isOfName(each)) : refusing;
-}
-
-/** Whether the user may use the command, but not with this name. */
-function isOfName({ error }: { error: unknown }): boolean {
-  return isLockError(error, "UNSUPPORTED") && /access .*\b(key|channel)/.test(error.message);
 }
 
 /** The most names that are tried: enough to find one of a master that has a single slot. */
 const MOST_NAMES = 200_000;
 
 /**
- * A name for each master of a cluster, in one of its slots. The map leaves out a master if no name behind the prefix is
- * there, as behind a prefix with braces. Such a master has none of these locks.
+ * A name for each master of a cluster, in one of its slots; one name for a lone server. The map leaves out a master if no
+ * name behind the prefix is there, as behind a prefix with braces. Such a master has none of these locks.
  */
-function namesByMaster({ slots = [] }: Server, prefix: string): Map<string, string> {
+function namesByMaster({ slots, options }: Server, prefix: string): Map<string, string> {
+  const nameOf = (n: number) => `holdfast doctor ${wallTime()} ${n}`;
+  if (!slots) return new Map([[`${options.host}:${options.port}`, nameOf(0)]]);
   const left = new Set(slots.flatMap((nodes) => nodes?.[0] ?? []));
   const names = new Map<string, string>();
-  const now = wallTime();
   for (let i = 0; i < MOST_NAMES && left.size > 0; i++) {
-    const name = `holdfast doctor ${now} ${i}`;
+    const name = nameOf(i);
     const master = slots[slotOf(prefix ? `${prefix}:${name}` : name)]?.[0];
     if (master !== undefined && left.delete(master)) names.set(master, name);
   }
   return names;
-}
-
-function noteOfConfined(): Finding {
-  return {
-    level: "note",
-    finding: "rights are confined to some names",
-    why: "without their prefix doctor cannot see whether a lock can be taken",
-    cure: "give --prefix, as in your services",
-  };
 }
 
 /** Milliseconds; short enough that a check which waits so long still says what it has found. */

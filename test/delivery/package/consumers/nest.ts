@@ -41,8 +41,8 @@ class Shop {
     return { id: this.locks.id };
   }
 
-  // The last chance of all, in a module that imports that of the locks.
-  async onApplicationShutdown(): Promise<void> {
+  // The last chance with each version, in a module that imports that of the locks.
+  async beforeApplicationShutdown(): Promise<void> {
     console.log("still held:", await this.locks.getLock("end").run(({ isHeld }) => isHeld));
   }
 }
