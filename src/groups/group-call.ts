@@ -66,7 +66,7 @@ export abstract class GroupCall<M extends Members = Members>
 
   override start(): Promise<unknown> {
     // The close of any member's client ends it.
-    for (const { sites } of this.wanted.envs) sites.enroll(this);
+    for (const { sites } of this.wanted.envs) sites.calls.add(this);
     return super.start();
   }
 
@@ -121,7 +121,7 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   protected override ended(): void {
-    for (const { sites } of this.wanted.envs) sites.over(this);
+    for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     this.owner.over(this);
   }
 

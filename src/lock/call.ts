@@ -237,7 +237,7 @@ export class Call extends Claim implements OwnCall {
     this.site?.leave(this, false);
     this.state = "aside";
     const { clock, runner, sites } = this.env;
-    sites.enroll(this);
+    sites.calls.add(this);
     this.stopLater(
       clock.after(runner.commandTimeout, () => {
         if (this.state === "aside") this.fail(runner.unavailable(this.lockName));

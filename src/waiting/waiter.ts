@@ -280,7 +280,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   announce(): void {
     if (this.waitsSince !== undefined) return;
     this.waitsSince = this.env.clock.mono();
-    this.env.sites.enroll(this);
+    this.env.sites.calls.add(this);
     this.env.stir();
     this.tellWaiting();
   }
@@ -307,7 +307,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** The command by which releases are announced is not known yet. */
   #prepare(): void {
     this.state = "trying";
-    this.env.sites.enroll(this);
+    this.env.sites.calls.add(this);
     this.env.runner.prepare(this.lockName, this.within).then(
       () => {
         if (this.state === "over") return;
@@ -337,7 +337,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   #finish(taken: boolean): void {
     const wasOpen = this.isOpen || this.state === "trying";
     this.state = "over";
-    this.env.sites.over(this);
+    this.env.sites.calls.remove(this);
     this.stop();
     if (wasOpen && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();
