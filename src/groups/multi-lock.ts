@@ -1,8 +1,6 @@
 /** Many locks as one: all of them or none. */
 import { tellCaller } from "../base/caller.js";
-import type { LockCallContext } from "../base/channels.js";
 import { foremost } from "../base/holder.js";
-import type { Side } from "../base/traits.js";
 import { type Asked, LockFace } from "../lock/face.js";
 import type { Grant } from "../lock/grant.js";
 import { Hold, recordOf } from "../lock/hold.js";
@@ -48,7 +46,7 @@ export class MultiLock extends LockFace<MultiHold> {
   /** @throws TypeError for no lock at all, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(...locks: Lock[]) {
     const members = new.target.membersOf(locks);
-    super(members.lockName, members.lockKey, members.first.env);
+    super(members);
     this.#members = members;
   }
 
@@ -125,12 +123,6 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** @internal */
-  protected override about(): LockCallContext {
-    const { first, kind } = this.#members;
-    return { clientId: first.env.clientId, lockName: this.name, kind };
-  }
-
-  /** @internal */
   protected override acquire(asked: Asked): Promise<MultiHold> {
     this.#members.assertOpen();
     return this.callOf(this.#members, asked).start() as Promise<MultiHold>;
@@ -140,27 +132,6 @@ export class MultiLock extends LockFace<MultiHold> {
   protected override viewOf(hold: HoldRecord): MultiHold {
     hold.view ??= new MultiHold(hold);
     return hold.view as MultiHold;
-  }
-
-  /** @internal */
-  protected override isOn({ lockKey }: { readonly lockKey: string; readonly side: Side }): boolean {
-    return lockKey === this.#members.lockKey;
-  }
-
-  /** @internal */
-  protected override get keys(): readonly string[] {
-    return [...super.keys, ...this.#members.memberKeys];
-  }
-
-  /** @internal */
-  protected override hasBareHold(): boolean {
-    const grants = this.#members.first.env.live.all();
-    return grants.some((grant) => groupAmong(grant, this.#members.lockKey)?.origin === "bare");
-  }
-
-  /** @internal */
-  protected override report(cause: unknown, ownerId: string): void {
-    this.#members.emit("error", { ownerId, cause });
   }
 
   /** Asks all members. Once a quorum has answered and `isDecided`, silent members are not waited for. */

@@ -1,7 +1,5 @@
 /** One lock: each of its calls is one {@link Call}. The kind knows how each step looks on the wire. */
 import { tellCaller } from "../base/caller.js";
-import type { LockCallContext } from "../base/channels.js";
-import type { Side } from "../base/traits.js";
 import type { Kind, SideState } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
 import { Call } from "./call.js";
@@ -47,8 +45,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   /** Locks are made by a LockClient. @internal */
   constructor(kind: Kind) {
     checkKind(kind);
-    const { env, lockName, lockKey } = kind;
-    super(lockName, lockKey, env);
+    super(kind);
     this.#kind = kind;
   }
 
@@ -92,29 +89,8 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   /** @internal */
-  protected override isOn({ lockKey, side }: { readonly lockKey: string; readonly side: Side }): boolean {
-    return lockKey === this.#kind.lockKey && side === this.#kind.side;
-  }
-
-  /** @internal */
   protected override holder(): Promise<string | undefined> {
     return this.#kind.env.whoHolds([{ name: this.name, key: this.#kind.key }]);
-  }
-
-  /** @internal */
-  protected override about(): LockCallContext {
-    return { clientId: this.#kind.env.clientId, lockName: this.name, kind: this.#kind.kind };
-  }
-
-  /** @internal */
-  protected override hasBareHold(): boolean {
-    const isBare = (hold: HoldRecord) => hold.origin === "bare" && this.isOn(hold);
-    return this.#kind.env.live.all().some(({ holds }) => holds.some(isBare));
-  }
-
-  /** @internal */
-  protected override report(cause: unknown, ownerId: string): void {
-    this.#kind.env.events.emit("error", { ...this.#kind.about, ownerId, cause });
   }
 
   #grantOf(owner: OwnerRecord | undefined): Grant | undefined {
