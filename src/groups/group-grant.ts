@@ -40,13 +40,13 @@ export class GroupGrant implements Held, Whole {
     this.owner = owner;
     this.lockName = members.lockName;
     this.lockKey = members.lockKey;
-    this.clock = members.first.env.clock;
+    this.clock = members.env.clock;
     this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
     this.#isPrivate = asked === undefined;
     const granted = this.#seats.filter(({ hold }) => hold);
     const isNested = granted.filter(({ isNesting }) => isNesting).length >= members.quorum;
     const own = isNested ? this.#seats : granted;
-    this.ownerId = own.reduce((a, b) => (a.member.at < b.member.at ? a : b)).seatId;
+    this.ownerId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
     this.hold = new HoldRecord<GroupGrant>(this, "only", frame ? "run" : "bare", lease === undefined, frame);
   }
 
@@ -56,7 +56,7 @@ export class GroupGrant implements Held, Whole {
 
   /** The user's objects for what it has of its members, in the order in which those were given. */
   get views(): Hold[] {
-    const seats = this.#seats.filter(({ hold }) => hold).sort((a, b) => a.member.at - b.member.at);
+    const seats = this.#seats.filter(({ hold }) => hold).sort((a, b) => a.at - b.at);
     return seats.map(({ view }) => view);
   }
 

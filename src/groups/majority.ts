@@ -11,11 +11,12 @@
  */
 import { instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
+import type { Kind } from "../kinds/kind.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
 import type { GroupGrant } from "./group-grant.js";
 import { isSpared, type Masters } from "./masters.js";
-import { isUnresponsive, type Member } from "./members.js";
+import { isUnresponsive } from "./members.js";
 import type { Seat } from "./seat.js";
 
 /** Milliseconds that one round is taken to last. */
@@ -59,10 +60,10 @@ export class MajorityCall extends GroupCall<Masters> {
 
   /** One master's message wakes no call: with one vote free no call wins. */
   override listen(listener: Listener): () => void {
-    const { order, quorum } = this.wanted;
-    const [confirmed, heard, deaf] = [new Set<Member>(), new Set<Member>(), new Set<Member>()];
-    const stops = order.map((member) =>
-      member.env.router.subscribe(member.kind.channel, {
+    const { parts, quorum } = this.wanted;
+    const [confirmed, heard, deaf] = [new Set<Kind>(), new Set<Kind>(), new Set<Kind>()];
+    const stops = parts.map((member) =>
+      member.env.router.subscribe(member.channel, {
         hint: () => {
           // The first is the confirmation of the server: those of a majority are one message.
           if (!confirmed.has(member)) {
@@ -74,7 +75,7 @@ export class MajorityCall extends GroupCall<Masters> {
           listener.hint();
         },
         refused: (error) => {
-          if (deaf.add(member).size > order.length - quorum) listener.refused?.(error);
+          if (deaf.add(member).size > parts.length - quorum) listener.refused?.(error);
         },
       }),
     );
@@ -85,8 +86,8 @@ export class MajorityCall extends GroupCall<Masters> {
 
   /** That others have it is no longer known once too many masters are silent. */
   protected override get isReached(): boolean {
-    const { order, quorum } = this.wanted;
-    return order.filter(isUnresponsive).length <= order.length - quorum;
+    const { parts, quorum } = this.wanted;
+    return parts.filter(isUnresponsive).length <= parts.length - quorum;
   }
 
   override voted(seat: Seat): void {
@@ -134,7 +135,7 @@ export class MajorityCall extends GroupCall<Masters> {
     if (this.state === "over") return;
     const { clock } = this.env;
     const seats = this.newSeats();
-    const spared = seats.filter(({ member }) => isSpared(member));
+    const spared = seats.filter(({ wanted }) => isSpared(wanted));
     const areEnough = seats.length - spared.length >= this.wanted.quorum;
     this.#isDecided = false;
     this.seats = seats;
@@ -152,7 +153,7 @@ export class MajorityCall extends GroupCall<Masters> {
   #lose(): void {
     const { clock, settings } = this.env;
     const { seats } = this;
-    const { quorum, order } = this.wanted;
+    const { quorum, parts } = this.wanted;
     const [granted, inFavour] = [this.#count("granted"), this.#count("granted", "late")];
     const answers = this.#count(...ANSWERS);
     this.giveBack();
@@ -173,7 +174,7 @@ export class MajorityCall extends GroupCall<Masters> {
     }
     // When a majority will be free, if nobody gives it back before.
     const frees = seats.map(freeIn).sort((a, b) => a - b);
-    const isQueued = order.some(({ kind }) => kind.traits.serverQueued);
+    const isQueued = parts.some(({ traits }) => traits.serverQueued);
     const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
     const ttl = Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause));
     this.refuse(ttl === Number.POSITIVE_INFINITY ? -1 : ttl);

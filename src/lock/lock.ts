@@ -90,7 +90,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** @internal */
   protected override holder(): Promise<string | undefined> {
-    return this.#kind.env.whoHolds([{ name: this.name, key: this.#kind.key }]);
+    return this.#kind.env.whoHolds([this.#kind]);
   }
 
   #grantOf(owner: OwnerRecord | undefined): Grant | undefined {
