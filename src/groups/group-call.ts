@@ -71,7 +71,6 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   override announce(): void {
-    this.hasWaited = true;
     if (this.waitsSince === undefined) for (const { stir } of this.wanted.envs.slice(1)) stir();
     super.announce();
   }

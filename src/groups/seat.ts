@@ -50,14 +50,8 @@ export class Seat extends Call {
   }
 
   /** It has re-entered a grant that its owner had. */
-  get isNesting(): boolean {
-    return this.hold !== undefined && !this.owns(this.hold.grant);
-  }
-
-  /** Its owner has another hold on this side. */
   get isNested(): boolean {
-    const grant = this.owner?.grantOf(this.lockKey) as Grant | undefined;
-    return grant?.holds.some((hold) => hold !== this.hold && hold.side === this.wanted.side) === true;
+    return this.hold !== undefined && !this.owns(this.hold.grant);
   }
 
   /** Milliseconds to the deadline of its count. */
@@ -106,6 +100,7 @@ export class Seat extends Call {
 
   /** The group waits. */
   override announce(): void {
+    this.hasWaited = true;
     this.#of.announce();
   }
 

@@ -232,7 +232,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
       this.tellEnd(undefined);
       return this.#settle(this.outcome(undefined));
     }
-    this.hasWaited = true;
     this.announce();
     if (this.state !== "over") this.env.sites.of(this).refused(this, this.env.sites.untilNextTry(ttl));
   }
@@ -252,7 +251,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   protected standAside(): void {
     this.site?.leave(this, false);
     this.state = "aside";
-    this.hasWaited = true;
     this.announce();
   }
 
@@ -276,8 +274,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.end(new ClientClosedError(this.lockName));
   }
 
-  /** Tells that it waits. A listener may end it at once. */
+  /** It waits from now on, and tells that once. A listener may end it at once. */
   announce(): void {
+    this.hasWaited = true;
     if (this.waitsSince !== undefined) return;
     this.waitsSince = this.env.clock.mono();
     this.env.sites.calls.add(this);
