@@ -4,7 +4,6 @@ import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/eve
 import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
-import type { Grant } from "../lock/grant.js";
 import { kindOf } from "../lock/lock.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { Wanted } from "../waiting/wanted.js";
@@ -93,8 +92,7 @@ export class Members implements Wanted {
 
   /** Whether the owner has enough of the members for a hold. */
   areHeldBy(owner: OwnerRecord): boolean {
-    const isHeld = (key: string) => (owner.grantOf(key) as Grant | undefined)?.isHeld;
-    return this.memberKeys.filter(isHeld).length >= this.quorum;
+    return this.memberKeys.filter((key) => owner.grantOf(key)).length >= this.quorum;
   }
 
   /** The group's value, given the value of each member: the best one that a quorum of members reaches. */

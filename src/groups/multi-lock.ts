@@ -2,7 +2,6 @@
 import { tellCaller } from "../base/caller.js";
 import { foremost } from "../base/holder.js";
 import { type Asked, LockFace } from "../lock/face.js";
-import type { Grant } from "../lock/grant.js";
 import { Hold, recordOf } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Lock } from "../lock/lock.js";
@@ -60,8 +59,8 @@ export class MultiLock extends LockFace<MultiHold> {
   override currentHold(): MultiHold | null {
     const owner = this.currentOwner();
     for (const lockKey of this.#members.memberKeys) {
-      const grant = owner?.grantOf(lockKey) as Grant | undefined;
-      const hold = grant?.isHeld ? groupAmong(grant, this.#members.lockKey) : undefined;
+      const grant = owner?.grantOf(lockKey);
+      const hold = grant && groupAmong(grant, this.#members.lockKey);
       hold?.keep();
       if (hold) return this.viewOf(hold);
     }

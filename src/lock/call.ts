@@ -193,8 +193,7 @@ export class Call extends Claim implements OwnCall {
   }
 
   get #ownGrant(): Grant | undefined {
-    const grant = this.owner?.grantOf(this.lockKey) as Grant | undefined;
-    return grant?.isHeld ? grant : undefined;
+    return this.owner?.grantOf(this.lockKey);
   }
 
   /**

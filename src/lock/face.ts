@@ -149,7 +149,7 @@ export abstract class LockFace<H extends Hold = Hold> {
    */
   async unlock(options?: OwnerOptions): Promise<void> {
     const owner = namedOwner(options, "unlock") ?? (this.#env.followsContext ? scopeOwner() : undefined);
-    const open = owner?.innermost((hold): hold is HoldRecord => this.#isOn(hold as HoldRecord));
+    const open = owner?.innermost((hold) => this.#isOn(hold));
     if (open) return open.release();
     if (owner?.isAsking((call) => this.#isOn(call.wanted))) {
       throw new LockNotOwnerError(

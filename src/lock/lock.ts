@@ -1,7 +1,6 @@
 /** One lock: each of its calls is one {@link Call}. The kind knows how each step looks on the wire. */
 import { tellCaller } from "../base/caller.js";
 import type { Kind, SideState } from "../kinds/kind.js";
-import type { OwnerRecord } from "../owner/record.js";
 import { Call } from "./call.js";
 import { type Asked, LockFace } from "./face.js";
 import { force } from "./force.js";
@@ -55,7 +54,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   override currentHold(): H | null {
-    const hold = this.#grantOf(this.currentOwner())?.innermost(this.#kind.side);
+    const hold = this.currentOwner()?.grantOf(this.#kind.lockKey)?.innermost(this.#kind.side);
     hold?.keep();
     return hold ? this.viewOf(hold) : null;
   }
@@ -93,14 +92,10 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return this.#kind.env.whoHolds([this.#kind]);
   }
 
-  #grantOf(owner: OwnerRecord | undefined): Grant | undefined {
-    const grant = owner?.grantOf(this.#kind.lockKey) as Grant | undefined;
-    return grant?.isHeld ? grant : undefined;
-  }
-
   /** `where`: the call whose options these are. */
   async #count(options: OwnerOptions | undefined, where: string): Promise<number> {
-    const grant = this.#grantOf(namedOwner(options, where) ?? this.currentOwner());
+    const owner = namedOwner(options, where) ?? this.currentOwner();
+    const grant = owner?.grantOf(this.#kind.lockKey);
     this.#kind.env.assertOpen(this.name);
     const count = grant?.holds.filter((hold) => hold.side === this.#kind.side).length ?? 0;
     if (!grant || count === 0) return 0;

@@ -4,23 +4,22 @@
  */
 import { type Item, List } from "../base/list.js";
 import type { Side, Traits } from "../base/traits.js";
+import type { Grant } from "../lock/grant.js";
+import type { HoldRecord } from "../lock/hold-record.js";
 import type { Frame } from "./context.js";
 import { Turns } from "./turns.js";
 
-/** All that an owner has of one lock, as its owner sees it. */
-export interface OwnGrant {
-  readonly lockKey: string;
-  readonly wireId: string;
-}
+/** A wire id, and the lock that it stands for. */
+type Named = Pick<Grant, "lockKey" | "wireId">;
 
 /** A wire id of the owner whose END has no answer yet. */
 export class Ending implements Item {
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
-  readonly of: OwnGrant;
+  readonly of: Named;
 
-  constructor(of: OwnGrant) {
+  constructor(of: Named) {
     this.of = of;
   }
 }
@@ -62,27 +61,23 @@ function wants({ wanted: { lockKey, memberKeys } }: OwnCall, key: string): boole
   return lockKey === key || memberKeys?.includes(key) === true;
 }
 
-/** A hold that `lock.unlock()` may give back. */
-export interface OpenHold {
-  readonly lockKey: string;
-}
-
 const NONE: readonly OwnCall[] = [];
 
 export class OwnerRecord {
-  #grants: Map<string, OwnGrant> | undefined;
+  #grants: Map<string, Grant> | undefined;
   #calls: Set<OwnCall> | undefined;
   #ending: List<Ending> | undefined;
   #turns: Map<string, Turns> | undefined;
-  #open: OpenHold[] | undefined;
+  #open: HoldRecord[] | undefined;
 
-  /** The grant that the owner has under this key. */
-  grantOf(lockKey: string): OwnGrant | undefined {
-    return this.#grants?.get(lockKey);
+  /** The grant that the owner has under this key, while it is held. */
+  grantOf(lockKey: string): Grant | undefined {
+    const grant = this.#grants?.get(lockKey);
+    return grant?.isHeld ? grant : undefined;
   }
 
   /** From now on the owner's calls on this lock re-enter, those under way too. */
-  granted(grant: OwnGrant): void {
+  granted(grant: Grant): void {
     this.#grants ??= new Map();
     this.#grants.set(grant.lockKey, grant);
     this.look(grant.lockKey);
@@ -95,12 +90,12 @@ export class OwnerRecord {
   }
 
   /** The grant is not held any more. */
-  drop(grant: OwnGrant): void {
+  drop(grant: Grant): void {
     if (this.#grants?.get(grant.lockKey) === grant) this.#grants.delete(grant.lockKey);
   }
 
   /** The END of a wire id is on its way, until {@link answered}. */
-  ends(of: OwnGrant): Ending {
+  ends(of: Named): Ending {
     const ending = new Ending(of);
     this.#ending ??= new List();
     this.#ending.add(ending);
@@ -152,7 +147,7 @@ export class OwnerRecord {
    */
   isOwn(wireId: string, asking: OwnCall): boolean {
     const { lockKey } = asking.wanted;
-    const isIt = (of: OwnGrant | undefined) => of?.lockKey === lockKey && of.wireId === wireId;
+    const isIt = (of: Named | undefined) => of?.lockKey === lockKey && of.wireId === wireId;
     if (isIt(this.#grants?.get(lockKey)) || this.#ending?.all().some(({ of }) => isIt(of))) return true;
     for (const call of this.#calls ?? []) {
       if (call === asking || call.wanted.lockKey !== lockKey || call.wireId !== wireId) continue;
@@ -196,18 +191,18 @@ export class OwnerRecord {
 
   // Holds that `lock.unlock()` gives back, lost ones too, in the order of the grants
 
-  opened(hold: OpenHold): void {
+  opened(hold: HoldRecord): void {
     this.#open ??= [];
     this.#open.push(hold);
   }
 
-  closed(hold: OpenHold): void {
+  closed(hold: HoldRecord): void {
     const at = this.#open?.lastIndexOf(hold) ?? -1;
     if (at >= 0) this.#open?.splice(at, 1);
   }
 
   /** The innermost that is wanted. */
-  innermost<H extends OpenHold>(isWanted: (hold: OpenHold) => hold is H): H | undefined {
+  innermost(isWanted: (hold: HoldRecord) => boolean): HoldRecord | undefined {
     return this.#open && [...this.#open].reverse().find(isWanted);
   }
 }
