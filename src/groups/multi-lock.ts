@@ -1,6 +1,5 @@
 /** Many locks as one: all of them or none. */
 import { tellCaller } from "../base/caller.js";
-import { foremost } from "../base/holder.js";
 import { type Asked, LockFace } from "../lock/face.js";
 import { Hold, recordOf } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
@@ -111,15 +110,6 @@ export class MultiLock extends LockFace<MultiHold> {
   /** @internal */
   protected callOf(members: Members, asked: Asked): GroupCall {
     return new AllCall(members, asked);
-  }
-
-  /** The holder of a member. A server that is away is not asked. @internal */
-  protected override async holder(): Promise<string | undefined> {
-    const { parts, envs } = this.#members;
-    const told = envs.map((env) =>
-      env.whoHolds(parts.filter((member) => member.env === env && !isUnresponsive(member))),
-    );
-    return foremost(await Promise.all(told));
   }
 
   /** @internal */

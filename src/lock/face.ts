@@ -3,6 +3,7 @@ import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { CallSite } from "../base/call-site.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
+import { foremost } from "../base/holder.js";
 import type { Env } from "../env.js";
 import {
   ambientOwner,
@@ -15,7 +16,7 @@ import {
   treeOwner,
 } from "../owner/context.js";
 import { OwnerRecord, type OwnLock } from "../owner/record.js";
-import type { Wanted } from "../waiting/wanted.js";
+import type { Part, Wanted } from "../waiting/wanted.js";
 import { type Hold, recordOf } from "./hold.js";
 import type { HoldRecord, Origin } from "./hold-record.js";
 import {
@@ -199,9 +200,6 @@ export abstract class LockFace<H extends Hold = Hold> {
    */
   abstract getHoldCount(options?: OwnerOptions): Promise<number>;
 
-  /** The holder of the lock, in words for people, as far as it is known soon. @internal */
-  protected abstract holder(): Promise<string | undefined>;
-
   /** Resolves with the {@link Asked.outcome}. @internal */
   protected abstract acquire(asked: Asked): Promise<H>;
 
@@ -217,6 +215,11 @@ export abstract class LockFace<H extends Hold = Hold> {
   get #keys(): readonly string[] {
     const { lockKey, memberKeys = [] } = this.#wanted;
     return [lockKey, ...memberKeys];
+  }
+
+  /** Of the lock's client, or of those of the members, each once. */
+  get #envs(): Env[] {
+    return [...new Set(this.#wanted.parts.map(({ env }) => env))];
   }
 
   /** Whether a hold or a call is on this lock, on this side. */
@@ -272,9 +275,17 @@ export abstract class LockFace<H extends Hold = Hold> {
   #askSoon(asked: Asked, call: Promise<H>): Promise<H> {
     const { wait } = asked;
     const cancel = this.#env.clock.after(Math.max(wait / 2, wait - SOON), () => {
-      asked.holder = this.holder();
+      asked.holder = this.#holder();
     });
     return call.finally(cancel);
+  }
+
+  /** The holder of the lock, in words for people, as far as it is known soon. A server that is away is not asked. */
+  async #holder(): Promise<string | undefined> {
+    const isNear = ({ env, key }: Part) => !env.runner.servers.isUnresponsive(key);
+    const near = this.#wanted.parts.filter(isNear);
+    const told = this.#envs.map((env) => env.whoHolds(near.filter((part) => part.env === env)));
+    return foremost(await Promise.all(told));
   }
 
   async #timedOut({ begun, holder: asked }: Asked): Promise<never> {
@@ -323,9 +334,7 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /** Reports a failure with which no call rejects, to each client of the lock or group. */
   #report(cause: unknown, ownerId: string): void {
-    const { about, parts } = this.#wanted;
-    for (const { events } of new Set(parts.map(({ env }) => env))) {
-      events.emit("error", { ...about, ownerId, cause });
-    }
+    const { about } = this.#wanted;
+    for (const { events } of this.#envs) events.emit("error", { ...about, ownerId, cause });
   }
 }

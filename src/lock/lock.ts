@@ -87,11 +87,6 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return new Call(this.#kind, asked).start() as Promise<H>;
   }
 
-  /** @internal */
-  protected override holder(): Promise<string | undefined> {
-    return this.#kind.env.whoHolds([this.#kind]);
-  }
-
   /** `where`: the call whose options these are. */
   async #count(options: OwnerOptions | undefined, where: string): Promise<number> {
     const owner = namedOwner(options, where) ?? this.currentOwner();

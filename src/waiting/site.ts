@@ -166,7 +166,7 @@ export class Site implements Timed {
     const { first } = this;
     if (!first) {
       this.#stopSleep();
-      return this.#sites.keep(this);
+      return this.#sites.kept.start(this);
     }
     if (!wasFirst) return;
     if (first.state === "queued") first.state = "asleep";

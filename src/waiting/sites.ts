@@ -65,11 +65,6 @@ export class Sites {
     for (const site of [...this.#sites.values()]) site.hintAll();
   }
 
-  /** Nobody waits at this site any more. */
-  keep(site: Site): void {
-    this.kept.start(site);
-  }
-
   drop(site: Site): void {
     this.#sites.delete(site.name);
   }
