@@ -28,6 +28,11 @@ export class AllCall extends GroupCall {
   /** The seat that begins the round alone: it waits in its member's line. */
   #awaited: Seat | undefined;
 
+  /** No turn and no answer is for it: between two rounds it pauses. */
+  override get isAside(): boolean {
+    return false;
+  }
+
   override step(): void {
     const isWanted = this.wait > 0 && this.#areWanted;
     this.#round(isWanted ? this.wanted.parts[0] : undefined);

@@ -41,14 +41,6 @@ export abstract class GroupCall<M extends Members = Members>
   /** A seat is over: granted, refused, failed, or not wanted any more. */
   abstract voted(seat: Seat): void;
 
-  get isAside(): boolean {
-    return false;
-  }
-
-  remind(): void {
-    // Its seats are reminded.
-  }
-
   override *owners(): IterableIterator<object> {
     yield this.owner;
     yield* ownersAround(this.asked.caller);
@@ -122,10 +114,6 @@ export abstract class GroupCall<M extends Members = Members>
   protected override ended(): void {
     for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     this.owner.over(this);
-  }
-
-  override unsure(): void {
-    // Its seats know.
   }
 
   /** Those of the members that do not answer. */

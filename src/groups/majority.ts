@@ -41,10 +41,6 @@ export class MajorityCall extends GroupCall<Masters> {
   #stopTimer: (() => void) | undefined;
   #group: GroupGrant | undefined;
 
-  override get isAside(): boolean {
-    return this.state === "aside";
-  }
-
   override step(): void {
     if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
     if (this.wanted.areHeldBy(this.owner)) this.#round();
@@ -53,8 +49,8 @@ export class MajorityCall extends GroupCall<Masters> {
 
   override tryNow(): void {
     if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
-    const pause = this.#notBefore - this.env.clock.mono();
-    if (this.site && pause > 0) this.site.sleep(pause);
+    const pause = this.site ? this.#notBefore - this.env.clock.mono() : 0;
+    if (pause > 0) this.site?.sleep(pause);
     else this.#round();
   }
 
@@ -126,8 +122,11 @@ export class MajorityCall extends GroupCall<Masters> {
   #round(): void {
     this.tries();
     const connecting = this.wanted.connecting();
-    if (connecting) void connecting.then(() => this.#ask());
-    else this.#ask();
+    if (!connecting) return this.#ask();
+    void connecting.then(() => {
+      this.sentAt = instant(this.env.clock);
+      this.#ask();
+    });
   }
 
   /** Asks each master that is worth it, all at once. */
@@ -139,7 +138,6 @@ export class MajorityCall extends GroupCall<Masters> {
     const areEnough = seats.length - spared.length >= this.wanted.quorum;
     this.#isDecided = false;
     this.seats = seats;
-    this.sentAt = instant(clock);
     this.#stopTimer = clock.after(this.wanted.answerTime(this.asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });

@@ -68,10 +68,6 @@ export class Call extends Claim implements OwnCall {
     yield* ownersAround(this.#asked.caller);
   }
 
-  get isAside(): boolean {
-    return this.state === "aside";
-  }
-
   /** The id under which events tell of the call: its owner's grant, or its own. */
   override get toldId(): string {
     const ownId = super.toldId;
@@ -80,10 +76,6 @@ export class Call extends Claim implements OwnCall {
 
   protected override outcome(hold: HoldRecord | undefined): unknown {
     return this.#asked.outcome?.(this.#asked, hold);
-  }
-
-  remind(): void {
-    if (this.isInLine) this.tryNow();
   }
 
   override step(): void {

@@ -17,8 +17,9 @@ import {
 } from "../owner/context.js";
 import { OwnerRecord, type OwnLock } from "../owner/record.js";
 import type { Part, Wanted } from "../waiting/wanted.js";
+import type { CallOptions } from "./call.js";
 import { type Hold, recordOf } from "./hold.js";
-import type { HoldRecord, Origin } from "./hold-record.js";
+import type { HoldRecord } from "./hold-record.js";
 import {
   checkRequest,
   LOCK_OPTIONS,
@@ -44,17 +45,7 @@ const SOON = 250;
 type Called = (...args: never[]) => unknown;
 
 /** One call for a hold. */
-export interface Asked extends Request {
-  readonly owner: OwnerRecord | undefined;
-  readonly origin: Origin;
-  /** Of a run: that of its function. */
-  readonly frame: Frame | undefined;
-  /** The run or scope that the call is made in. */
-  readonly caller: Frame | undefined;
-  /** Monotonic milliseconds. */
-  readonly begun: number;
-  /** There for some calls; with the option `traceHolds` for all. */
-  readonly callSite: CallSite | undefined;
+export interface Asked extends CallOptions {
   /** A call that is not granted in time rejects, and tells who holds the lock. */
   readonly mustHave: boolean;
   /** Who that is. */
@@ -249,7 +240,6 @@ export abstract class LockFace<H extends Hold = Hold> {
       wait,
       lease,
       signal,
-      named,
       owner,
       origin,
       frame,

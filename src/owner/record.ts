@@ -45,8 +45,8 @@ export interface OwnCall {
   readonly isAside: boolean;
   /** It waits in line. */
   readonly isInLine: boolean;
-  /** Tries again, if it waits in line. */
-  remind(): void;
+  /** Tries again. */
+  tryNow(): void;
   /** Looks again what is to be done. */
   step(): void;
 }
@@ -54,11 +54,6 @@ export interface OwnCall {
 /** The keys at which a call takes turns. */
 function keysOf({ wanted: { lockKey, memberKeys } }: OwnCall): readonly string[] {
   return memberKeys ?? [lockKey];
-}
-
-/** Whether a call wants the lock of this key, or a group with that as a member. */
-function wants({ wanted: { lockKey, memberKeys } }: OwnCall, key: string): boolean {
-  return lockKey === key || memberKeys?.includes(key) === true;
 }
 
 const NONE: readonly OwnCall[] = [];
@@ -80,13 +75,8 @@ export class OwnerRecord {
   granted(grant: Grant): void {
     this.#grants ??= new Map();
     this.#grants.set(grant.lockKey, grant);
-    this.look(grant.lockKey);
+    for (const call of this.#calling(grant.lockKey)) if (call.isInLine) call.step();
     this.resume(grant.lockKey);
-  }
-
-  /** Calls on this lock that wait in line look again. */
-  look(lockKey: string): void {
-    for (const call of this.#now()) if (wants(call, lockKey) && call.isInLine) call.step();
   }
 
   /** The grant is not held any more. */
@@ -109,14 +99,14 @@ export class OwnerRecord {
 
   /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
   recheck(lockKey: string): void {
-    for (const call of this.#now()) {
-      if (wants(call, lockKey) && call.isAside && !this.turnsOf(lockKey).admits(call)) call.step();
+    for (const call of this.#calling(lockKey)) {
+      if (call.isAside && !this.turnsOf(lockKey).admits(call)) call.step();
     }
   }
 
   /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
   isAsking(isWanted: (call: OwnCall) => boolean): boolean {
-    return this.#now().some((call) => !call.frame && isWanted(call));
+    return [...(this.#calls ?? NONE)].some((call) => !call.frame && isWanted(call));
   }
 
   begin(call: OwnCall): void {
@@ -152,7 +142,7 @@ export class OwnerRecord {
     for (const call of this.#calls ?? []) {
       if (call === asking || call.wanted.lockKey !== lockKey || call.wireId !== wireId) continue;
       // A copy of its try was granted after the try was refused: it has to ask once more.
-      call.remind();
+      if (call.isInLine) call.tryNow();
       return true;
     }
     return false;
@@ -160,14 +150,14 @@ export class OwnerRecord {
 
   /** Calls on this lock that stand aside look again. */
   resume(lockKey: string): void {
-    for (const call of this.#now()) {
-      if (wants(call, lockKey) && call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
+    for (const call of this.#calling(lockKey)) {
+      if (call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
     }
   }
 
-  /** Its calls as they are now; they change while one goes through them. */
-  #now(): readonly OwnCall[] {
-    return this.#calls?.size ? [...this.#calls] : NONE;
+  /** Its calls that want a lock, or a group with that as a member; they change while one goes through them. */
+  #calling(lockKey: string): readonly OwnCall[] {
+    return this.#calls ? [...this.#calls].filter((call) => keysOf(call).includes(lockKey)) : NONE;
   }
 
   /** The turns of the owner's runs on this lock. */

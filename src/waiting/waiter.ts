@@ -105,9 +105,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.env.router.subscribe(this.wanted.channel, listener);
   }
 
-  /** The server may have granted its tries something, or may yet do so. */
-  abstract override unsure(): void;
-
   /** How much of a number it wants. */
   get permits(): number {
     return 1;
@@ -157,6 +154,11 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
       if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
       this.step();
     });
+  }
+
+  /** It stands aside until its owner has a turn or an answer for it. */
+  get isAside(): boolean {
+    return this.state === "aside";
   }
 
   /** It waits in line. */
