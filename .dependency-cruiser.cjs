@@ -60,6 +60,7 @@ const LAYERS = {
   },
   owner: {
     may: ["base"],
+    knows: ["lock"],
     comment: "Who is asking is a matter of the async context alone; no server is involved.",
   },
   base: { may: [], comment: "The base is what everybody may use, so it uses nobody." },

@@ -207,17 +207,13 @@ export class LockClient {
   async close(options?: CloseOptions): Promise<void> {
     const { timeout } = checkOptions(options, ["timeout"], "close");
     const grace = checkWait(timeout, "timeout") ?? 5_000;
-    this.#closing ??= this.#close(grace);
+    this.#closing ??= closeParts(this.#parts, grace, this.#options.commandTimeout);
     return this.#closing;
   }
 
   /** As {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  async #close(grace: number): Promise<void> {
-    await closeParts(this.#parts, grace, this.#options.commandTimeout);
   }
 
   get #env(): ClientParts["env"] {

@@ -93,22 +93,16 @@ const NAMES: Record<LockEventName, true> = {
 export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => void;
 
 /**
- * For each event the function that the emitter calls, with the user's listener as its `this`. It catches what the
- * listener throws. The emitter would let the error out of emit(): that would stop the watchdog, and later listeners
- * would miss the event.
+ * What the emitter calls, with the user's listener as its `this`. It catches what the listener throws. The emitter would let
+ * the error out of emit(): that would stop the watchdog, and later listeners would miss the event.
  */
-const TELL = Object.fromEntries(
-  Object.keys(NAMES).map((event) => [
-    event,
-    function (this: (payload: unknown) => void, payload: unknown): void {
-      try {
-        this(payload);
-      } catch (error) {
-        trace?.("a listener of %s threw: %s", event, error instanceof Error ? error.name : typeof error);
-      }
-    },
-  ]),
-) as Record<LockEventName, (payload: unknown) => void>;
+function tell(this: (payload: unknown) => void, payload: unknown): void {
+  try {
+    this(payload);
+  } catch (error) {
+    trace?.("a listener threw: %s", error instanceof Error ? error.name : typeof error);
+  }
+}
 
 /** How each event changes the figures. */
 const COUNTED: { readonly [E in LockEventName]?: (figures: Figures, event: LockEvents[E]) => void } = {
@@ -133,7 +127,7 @@ export class Events {
       throw new TypeError(`event must be one of ${Object.keys(NAMES).join(", ")}, not ${received(event)}`);
     }
     checkFunction(listener, "listener");
-    this.#emitter[how](event, TELL[event], listener);
+    this.#emitter[how](event, tell, listener);
   }
 
   /** Whether anybody listens. If nobody does, hot paths build no event and only count by {@link figures}. */

@@ -11,7 +11,7 @@ export type WhoHolds = (locks: readonly NamedKey[]) => Promise<string | undefine
 
 /** A lock's name, and its key with the prefix. */
 export interface NamedKey {
-  readonly name: string;
+  readonly lockName: string;
   readonly key: string;
 }
 

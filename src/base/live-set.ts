@@ -1,6 +1,12 @@
-/** What a client has and must give back before it is closed. */
+/** What a client has and must end or give back before it is closed: holds, permits, calls that wait. */
+
+/** After so many removals more than it has items the map is made anew. */
+const SPARE = 100;
+
 export class LiveSet<T> {
-  readonly #live = new Map<unknown, T>();
+  #live = new Map<unknown, T>();
+  /** Removals since the map was made. */
+  #removed = 0;
   #onIdle: (() => void)[] = [];
   readonly #onAdd: () => void;
   readonly #onRemove: () => void;
@@ -37,6 +43,7 @@ export class LiveSet<T> {
   remove(item: T, key: unknown = item): void {
     const isRemoved = this.#live.get(key) === item ? this.#live.delete(key) : this.#live.delete(item);
     if (!isRemoved) return;
+    this.#renew();
     this.#onRemove();
     if (this.#live.size > 0 || this.#onIdle.length === 0) return;
     for (const callback of this.#onIdle.splice(0)) callback();
@@ -45,5 +52,15 @@ export class LiveSet<T> {
   /** Resolves when the set is empty. */
   idle(): Promise<void> {
     return this.#live.size > 0 ? new Promise((resolve) => this.#onIdle.push(resolve)) : Promise.resolve();
+  }
+
+  /**
+   * A Map that is added to and deleted from all the time makes itself a new table each time, and each table knows the next.
+   * One old table that got into the old space would keep all later ones, and what was in them, until a full collection.
+   */
+  #renew(): void {
+    if (++this.#removed <= this.#live.size + SPARE) return;
+    this.#live = new Map(this.#live);
+    this.#removed = 0;
   }
 }

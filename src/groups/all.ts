@@ -7,10 +7,11 @@
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
 import { untilDeadline } from "../base/lease.js";
+import type { Kind } from "../kinds/kind.js";
 import type { Grant } from "../lock/grant.js";
 import { TIME_IS_UP } from "../waiting/waiter.js";
 import { GroupCall } from "./group-call.js";
-import { isUnresponsive, type Member } from "./members.js";
+import { isUnresponsive } from "./members.js";
 import type { Seat } from "./seat.js";
 
 /** What may be missing of a lease when the last member is granted: a share of it, and milliseconds. */
@@ -27,9 +28,14 @@ export class AllCall extends GroupCall {
   /** The seat that begins the round alone: it waits in its member's line. */
   #awaited: Seat | undefined;
 
+  /** No turn and no answer is for it: between two rounds it pauses. */
+  override get isAside(): boolean {
+    return false;
+  }
+
   override step(): void {
     const isWanted = this.wait > 0 && this.#areWanted;
-    this.#round(isWanted ? this.wanted.order[0] : undefined);
+    this.#round(isWanted ? this.wanted.parts[0] : undefined);
   }
 
   override tryNow(): void {
@@ -39,7 +45,7 @@ export class AllCall extends GroupCall {
   override end(reason: unknown): void {
     const awaited = this.#awaited;
     if (reason === TIME_IS_UP && awaited && !awaited.vote) {
-      this.unanswered = !awaited.isRefused || isUnresponsive(awaited.member);
+      this.unanswered = !awaited.isRefused || isUnresponsive(awaited.wanted);
     }
     super.end(reason);
   }
@@ -57,15 +63,15 @@ export class AllCall extends GroupCall {
 
   /** Others of this process wait for a member: a try of all would disturb them, and be refused. */
   get #areWanted(): boolean {
-    const isWanted = ({ kind, env }: Member) =>
-      env.sites.get(kind)?.first !== undefined && !this.owner.grantOf(kind.lockKey);
-    return this.wanted.order.some(isWanted);
+    const isWanted = (member: Kind) =>
+      member.env.sites.get(member)?.first !== undefined && !this.owner.grantOf(member.lockKey);
+    return this.wanted.parts.some(isWanted);
   }
 
   /** Waits for one member, if any, then tries all others at once. */
-  #round(awaited: Member | undefined): void {
+  #round(awaited: Kind | undefined): void {
     this.seats = this.newSeats(awaited);
-    this.#awaited = this.seats.find(({ member }) => member === awaited);
+    this.#awaited = this.seats.find(({ wanted }) => wanted === awaited);
     if (!this.#awaited) return this.#tryOthers();
     this.rest();
     this.#awaited.ask();
@@ -100,10 +106,10 @@ export class AllCall extends GroupCall {
     this.giveBack();
     if (this.wait === 0) return this.refuse(0);
     this.#lost++;
-    const [first] = this.wanted.order;
-    const isFirst = this.#lost >= IN_ORDER && this.#awaited?.member !== first;
+    const [first] = this.wanted.parts;
+    const isFirst = this.#lost >= IN_ORDER && this.#awaited?.wanted !== first;
     // With both sides of one lock as members it waits for the write side: a reader is refused that.
-    const side = this.wanted.order.find(({ kind }) => kind.lockKey === missing.lockKey);
+    const side = this.wanted.parts.find(({ lockKey }) => lockKey === missing.lockKey);
     const next = () => this.#round(isFirst ? first : side);
     if (this.#lost === 1) return next();
     const { clock, settings } = this.env;

@@ -4,6 +4,7 @@
  * Nothing is held while it waits: a lost round gives all seats back.
  */
 import { trace } from "../base/trace.js";
+import type { Kind } from "../kinds/kind.js";
 import type { Asked } from "../lock/face.js";
 import { follow, tellIfLong } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
@@ -11,7 +12,7 @@ import { type Frame, ownersAround } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/record.js";
 import { Waiter } from "../waiting/waiter.js";
 import { GroupGrant } from "./group-grant.js";
-import { isUnresponsive, type Member, type Members, withErrors } from "./members.js";
+import { isUnresponsive, type Members, withErrors } from "./members.js";
 import { Seat } from "./seat.js";
 
 export abstract class GroupCall<M extends Members = Members>
@@ -40,14 +41,6 @@ export abstract class GroupCall<M extends Members = Members>
   /** A seat is over: granted, refused, failed, or not wanted any more. */
   abstract voted(seat: Seat): void;
 
-  get isAside(): boolean {
-    return false;
-  }
-
-  remind(): void {
-    // Its seats are reminded.
-  }
-
   override *owners(): IterableIterator<object> {
     yield this.owner;
     yield* ownersAround(this.asked.caller);
@@ -55,8 +48,7 @@ export abstract class GroupCall<M extends Members = Members>
 
   /** The first member's, as events tell it from the first time on. */
   override get toldId(): string {
-    const { first } = this.wanted;
-    this.#toldId ??= this.seats.find(({ member }) => member === first)?.seatId ?? first.env.wireId();
+    this.#toldId ??= this.seats.find(({ at }) => at === 0)?.seatId ?? this.env.wireId();
     return this.#toldId;
   }
 
@@ -66,19 +58,18 @@ export abstract class GroupCall<M extends Members = Members>
 
   override start(): Promise<unknown> {
     // The close of any member's client ends it.
-    for (const { sites } of this.wanted.envs) sites.enroll(this);
+    for (const { sites } of this.wanted.envs) sites.calls.add(this);
     return super.start();
   }
 
   override announce(): void {
-    this.hasWaited = true;
     if (this.waitsSince === undefined) for (const { stir } of this.wanted.envs.slice(1)) stir();
     super.announce();
   }
 
   /** A seat for each member, of which none is asked for yet; that of `inLine` will wait. */
-  protected newSeats(inLine?: Member): readonly Seat[] {
-    return this.wanted.order.map((member) => new Seat(this, member, member === inLine));
+  protected newSeats(inLine?: Kind): readonly Seat[] {
+    return this.wanted.parts.map((member) => new Seat(this, member, member === inLine));
   }
 
   /** Gives the seats of this round back, the last first. */
@@ -121,17 +112,13 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   protected override ended(): void {
-    for (const { sites } of this.wanted.envs) sites.over(this);
+    for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     this.owner.over(this);
-  }
-
-  override unsure(): void {
-    // Its seats know.
   }
 
   /** Those of the members that do not answer. */
   protected override unavailable(): unknown {
-    const silent = this.wanted.order.filter(isUnresponsive);
+    const silent = this.wanted.parts.filter(isUnresponsive);
     const errors = silent.map(({ env }) => env.runner.unavailable(this.lockName));
     return errors[0] ? withErrors(errors[0], errors) : super.unavailable();
   }

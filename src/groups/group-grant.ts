@@ -25,11 +25,13 @@ export class GroupGrant implements Held, Whole {
   readonly lockName: string;
   readonly lockKey: string;
   readonly clock: Clock;
-  /** `clientId:n` of the first member that has granted it; where its owner had most members before, that of the first of all. */
+  /** `clientId:n` of the first member that has granted it; where it is nested, that of the first of all. */
   readonly ownerId: string;
   readonly hold: HoldRecord<GroupGrant>;
   /** Those that are granted, or may yet be, in the one order of all groups. */
   readonly #seats: readonly Seat[];
+  /** Its owner had enough of the members before. */
+  readonly #isNested: boolean;
   /** Nobody else has its owner: only its `Hold` can give it back. */
   readonly #isPrivate: boolean;
   /** Milliseconds of the last extend: seats that join are extended, too. */
@@ -40,13 +42,13 @@ export class GroupGrant implements Held, Whole {
     this.owner = owner;
     this.lockName = members.lockName;
     this.lockKey = members.lockKey;
-    this.clock = members.first.env.clock;
+    this.clock = members.env.clock;
     this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
     this.#isPrivate = asked === undefined;
     const granted = this.#seats.filter(({ hold }) => hold);
-    const isNested = granted.filter(({ isNesting }) => isNesting).length >= members.quorum;
-    const own = isNested ? this.#seats : granted;
-    this.ownerId = own.reduce((a, b) => (a.member.at < b.member.at ? a : b)).seatId;
+    this.#isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
+    const own = this.#isNested ? this.#seats : granted;
+    this.ownerId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
     this.hold = new HoldRecord<GroupGrant>(this, "only", frame ? "run" : "bare", lease === undefined, frame);
   }
 
@@ -56,7 +58,7 @@ export class GroupGrant implements Held, Whole {
 
   /** The user's objects for what it has of its members, in the order in which those were given. */
   get views(): Hold[] {
-    const seats = this.#seats.filter(({ hold }) => hold).sort((a, b) => a.member.at - b.member.at);
+    const seats = this.#seats.filter(({ hold }) => hold).sort((a, b) => a.at - b.at);
     return seats.map(({ view }) => view);
   }
 
@@ -78,9 +80,8 @@ export class GroupGrant implements Held, Whole {
   /** The call resolves with it. */
   tellGrant(waited: number): void {
     const { members } = this;
-    const nested = this.#seats.filter(({ isNested }) => isNested).length >= members.quorum;
     for (const seat of this.#seats) if (seat.hold) this.#seated(seat, seat.hold, waited);
-    for (const { events } of members.envs) events.tellGrant(members, this.hold, waited, nested);
+    for (const { events } of members.envs) events.tellGrant(members, this.hold, waited, this.#isNested);
   }
 
   /** A member has granted its seat late. */

@@ -11,11 +11,12 @@
  */
 import { instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
+import type { Kind } from "../kinds/kind.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
 import type { GroupGrant } from "./group-grant.js";
 import { isSpared, type Masters } from "./masters.js";
-import { isUnresponsive, type Member } from "./members.js";
+import { isUnresponsive } from "./members.js";
 import type { Seat } from "./seat.js";
 
 /** Milliseconds that one round is taken to last. */
@@ -40,10 +41,6 @@ export class MajorityCall extends GroupCall<Masters> {
   #stopTimer: (() => void) | undefined;
   #group: GroupGrant | undefined;
 
-  override get isAside(): boolean {
-    return this.state === "aside";
-  }
-
   override step(): void {
     if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
     if (this.wanted.areHeldBy(this.owner)) this.#round();
@@ -52,17 +49,17 @@ export class MajorityCall extends GroupCall<Masters> {
 
   override tryNow(): void {
     if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
-    const pause = this.#notBefore - this.env.clock.mono();
-    if (this.site && pause > 0) this.site.sleep(pause);
+    const pause = this.site ? this.#notBefore - this.env.clock.mono() : 0;
+    if (pause > 0) this.site?.sleep(pause);
     else this.#round();
   }
 
   /** One master's message wakes no call: with one vote free no call wins. */
   override listen(listener: Listener): () => void {
-    const { order, quorum } = this.wanted;
-    const [confirmed, heard, deaf] = [new Set<Member>(), new Set<Member>(), new Set<Member>()];
-    const stops = order.map((member) =>
-      member.env.router.subscribe(member.kind.channel, {
+    const { parts, quorum } = this.wanted;
+    const [confirmed, heard, deaf] = [new Set<Kind>(), new Set<Kind>(), new Set<Kind>()];
+    const stops = parts.map((member) =>
+      member.env.router.subscribe(member.channel, {
         hint: () => {
           // The first is the confirmation of the server: those of a majority are one message.
           if (!confirmed.has(member)) {
@@ -74,7 +71,7 @@ export class MajorityCall extends GroupCall<Masters> {
           listener.hint();
         },
         refused: (error) => {
-          if (deaf.add(member).size > order.length - quorum) listener.refused?.(error);
+          if (deaf.add(member).size > parts.length - quorum) listener.refused?.(error);
         },
       }),
     );
@@ -85,8 +82,8 @@ export class MajorityCall extends GroupCall<Masters> {
 
   /** That others have it is no longer known once too many masters are silent. */
   protected override get isReached(): boolean {
-    const { order, quorum } = this.wanted;
-    return order.filter(isUnresponsive).length <= order.length - quorum;
+    const { parts, quorum } = this.wanted;
+    return parts.filter(isUnresponsive).length <= parts.length - quorum;
   }
 
   override voted(seat: Seat): void {
@@ -125,8 +122,11 @@ export class MajorityCall extends GroupCall<Masters> {
   #round(): void {
     this.tries();
     const connecting = this.wanted.connecting();
-    if (connecting) void connecting.then(() => this.#ask());
-    else this.#ask();
+    if (!connecting) return this.#ask();
+    void connecting.then(() => {
+      this.sentAt = instant(this.env.clock);
+      this.#ask();
+    });
   }
 
   /** Asks each master that is worth it, all at once. */
@@ -134,11 +134,10 @@ export class MajorityCall extends GroupCall<Masters> {
     if (this.state === "over") return;
     const { clock } = this.env;
     const seats = this.newSeats();
-    const spared = seats.filter(({ member }) => isSpared(member));
+    const spared = seats.filter(({ wanted }) => isSpared(wanted));
     const areEnough = seats.length - spared.length >= this.wanted.quorum;
     this.#isDecided = false;
     this.seats = seats;
-    this.sentAt = instant(clock);
     this.#stopTimer = clock.after(this.wanted.answerTime(this.asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });
@@ -152,7 +151,7 @@ export class MajorityCall extends GroupCall<Masters> {
   #lose(): void {
     const { clock, settings } = this.env;
     const { seats } = this;
-    const { quorum, order } = this.wanted;
+    const { quorum, parts } = this.wanted;
     const [granted, inFavour] = [this.#count("granted"), this.#count("granted", "late")];
     const answers = this.#count(...ANSWERS);
     this.giveBack();
@@ -173,7 +172,7 @@ export class MajorityCall extends GroupCall<Masters> {
     }
     // When a majority will be free, if nobody gives it back before.
     const frees = seats.map(freeIn).sort((a, b) => a - b);
-    const isQueued = order.some(({ kind }) => kind.traits.serverQueued);
+    const isQueued = parts.some(({ traits }) => traits.serverQueued);
     const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
     const ttl = Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause));
     this.refuse(ttl === Number.POSITIVE_INFINITY ? -1 : ttl);

@@ -4,8 +4,9 @@
  */
 import { isLockError, type LockError, type LockErrorCode, QuorumError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
+import type { Kind } from "../kinds/kind.js";
 import { isCluster } from "../redis/connection.js";
-import { isUnresponsive, type Member, Members, votes, withErrors } from "./members.js";
+import { isUnresponsive, Members, votes, withErrors } from "./members.js";
 
 /** Milliseconds that a master has for its answer, however short the lease. */
 const SHORTEST_ANSWER_TIME = 50;
@@ -15,7 +16,7 @@ const SHARE_OF_LEASE = 1 / 100;
 const MOST_OVERDUE = 8;
 
 /** Where a member's server is: two votes of one server would be one. A client whose address is not known stands for it. */
-function addressOf({ env }: Member): unknown {
+function addressOf({ env }: Kind): unknown {
   const { connection } = env.runner;
   if (isCluster(connection)) return env;
   const { host, port, path } = connection.options as { host?: string; port?: number; path?: string };
@@ -26,7 +27,7 @@ function addressOf({ env }: Member): unknown {
  * Whether a majority goes without this member's vote: commands to a server that is away, or far behind, would pile up. One that
  * connects for the first time is not away.
  */
-export function isSpared(member: Member): boolean {
+export function isSpared(member: Kind): boolean {
   const { masters, runner } = member.env;
   return runner.cleanUp.size >= MOST_OVERDUE || (isUnresponsive(member) && !masters.isFresh);
 }
@@ -35,7 +36,7 @@ export class Masters extends Members {
   /** @throws TypeError as of {@link Members}, and for two locks at one address */
   constructor(locks: readonly unknown[]) {
     super(locks, "red", Math.floor(locks.length / 2) + 1);
-    const addresses = this.order.map(addressOf);
+    const addresses = this.parts.map(addressOf);
     const twice = addresses.find((address, i) => addresses.indexOf(address) < i);
     if (twice === undefined) return;
     throw new TypeError(
@@ -46,7 +47,7 @@ export class Masters extends Members {
 
   /** Milliseconds that a master has for its answer, if `commandTimeout` is not shorter. `lease`: undefined for the watchdog's. */
   answerTime(lease: number | undefined): number {
-    const share = (lease ?? this.first.env.settings.watchdogTimeout) * SHARE_OF_LEASE;
+    const share = (lease ?? this.env.settings.watchdogTimeout) * SHARE_OF_LEASE;
     return Math.max(SHORTEST_ANSWER_TIME, share);
   }
 
@@ -56,18 +57,18 @@ export class Masters extends Members {
    * silent.
    */
   override connecting(): Promise<unknown> | undefined {
-    const { order, quorum } = this;
-    const fresh = order.filter(({ env }) => env.masters.isFresh);
-    const missing = quorum - (order.length - fresh.length);
+    const { parts, quorum } = this;
+    const fresh = parts.filter(({ env }) => env.masters.isFresh);
+    const missing = quorum - (parts.length - fresh.length);
     if (missing > 0) {
       const arrivals = fresh.map(({ env }) => env.masters.arrival());
-      return votes(arrivals, (done, failed) => done >= missing || failed > order.length - quorum);
+      return votes(arrivals, (done, failed) => done >= missing || failed > parts.length - quorum);
     }
-    return order.some(isSpared) ? new Promise((resolve) => setImmediate(resolve)) : undefined;
+    return parts.some(isSpared) ? new Promise((resolve) => setImmediate(resolve)) : undefined;
   }
 
-  override inTime<T>({ env, lock }: Member, answer: Promise<T>): Promise<T> {
-    return env.runner.withTimeout(lock.name, answer, this.answerTime(undefined));
+  override inTime<T>({ env, lockName }: Kind, answer: Promise<T>): Promise<T> {
+    return env.runner.withTimeout(lockName, answer, this.answerTime(undefined));
   }
 
   /** The error that all masters without an answer agree on, or QUORUM. A loss is an answer. */
@@ -77,6 +78,6 @@ export class Masters extends Members {
     const isAgreed = (code: LockErrorCode) => errors.every((error) => isLockError(error, code));
     if (isLockError(first) && first.code !== "UNAVAILABLE" && isAgreed(first.code))
       return withErrors(first, errors);
-    return new QuorumError(this.lockName, inFavour, this.order.length, errors);
+    return new QuorumError(this.lockName, inFavour, this.parts.length, errors);
   }
 }

@@ -4,32 +4,22 @@ import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/eve
 import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
-import type { Grant } from "../lock/grant.js";
-import { kindOf, type Lock } from "../lock/lock.js";
+import { kindOf } from "../lock/lock.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { Wanted } from "../waiting/wanted.js";
 
-/** One lock of a group. */
-export interface Member {
-  readonly lock: Lock;
-  readonly kind: Kind;
-  readonly env: Env;
-  /** Its place among the members as they were given. */
-  readonly at: number;
-}
-
 /** Whether the member's server gives no answer, so that waiting for it is no use. */
-export function isUnresponsive({ env, kind }: Member): boolean {
-  return env.runner.servers.isUnresponsive(kind.key);
+export function isUnresponsive({ env, key }: Kind): boolean {
+  return env.runner.servers.isUnresponsive(key);
 }
 
 /** A lock is its client, name and side. */
-function nameOf({ kind }: Member): string {
-  return `${kind.lockKey}/${kind.side}`;
+function nameOf({ lockKey, side }: Kind): string {
+  return `${lockKey}/${side}`;
 }
 
 /** By full name, and the write side before the read side; equal members stay as given. */
-function inOrder({ kind: a }: Member, { kind: b }: Member): number {
+function inOrder(a: Kind, b: Kind): number {
   if (a.key !== b.key) return a.key < b.key ? -1 : 1;
   return Number(b.side === "write") - Number(a.side === "write");
 }
@@ -37,13 +27,13 @@ function inOrder({ kind: a }: Member, { kind: b }: Member): number {
 /** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
 export class Members implements Wanted {
   readonly kind: LockKind;
+  /** As given. */
+  readonly given: readonly Kind[];
   /** In the one order that all groups share. */
-  readonly order: readonly Member[];
-  /** The first as given: the group's own times are read off its client's clock. */
-  readonly first: Member;
+  readonly parts: readonly Kind[];
   /** How many of the members make a hold of the group. */
   readonly quorum: number;
-  /** The first member's client. */
+  /** The first member's client: the group's own times are read off its clock. */
   readonly env: Env;
   /** The members' names joined by ",". */
   readonly lockName: string;
@@ -60,24 +50,24 @@ export class Members implements Wanted {
 
   /** @throws TypeError for no lock, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(locks: readonly unknown[], kind: LockKind = "multi", quorum: number = locks.length) {
-    const all = locks.map((lock, at): Member => {
+    const all = locks.map((lock) => {
       const ofMember = kindOf(lock);
-      if (ofMember) return { lock: lock as Lock, kind: ofMember, env: ofMember.env, at };
+      if (ofMember) return ofMember;
       throw new TypeError("a member must be a lock of a LockClient; of a read-write lock, one of its sides");
     });
     const [first] = all;
     if (!first) throw new TypeError("a group of locks needs at least one");
     if (new Set(all.map(nameOf)).size < all.length) throw new TypeError("the same lock is a member twice");
     this.kind = kind;
-    this.order = [...all].sort(inOrder);
-    this.first = first;
+    this.given = all;
+    this.parts = [...all].sort(inOrder);
     this.quorum = quorum;
     this.env = first.env;
-    this.lockName = all.map(({ lock }) => lock.name).join(",");
-    this.key = first.kind.key;
-    this.lockKey = `${kind}${JSON.stringify(this.order.map(nameOf))}`;
-    this.traits = { shared: all.every(({ kind }) => kind.traits.shared) };
-    this.memberKeys = this.order.map(({ kind }) => kind.lockKey);
+    this.lockName = all.map(({ lockName }) => lockName).join(",");
+    this.key = first.key;
+    this.lockKey = `${kind}${JSON.stringify(this.parts.map(nameOf))}`;
+    this.traits = { shared: all.every(({ traits }) => traits.shared) };
+    this.memberKeys = this.parts.map(({ lockKey }) => lockKey);
     this.envs = [...new Set(all.map(({ env }) => env))];
   }
 
@@ -88,10 +78,6 @@ export class Members implements Wanted {
   /** Each member announces on its own; nothing does here. */
   get channel(): string {
     return this.lockKey;
-  }
-
-  get parts(): readonly Kind[] {
-    return this.order.map(({ kind }) => kind);
   }
 
   /** Made anew for each event: listeners get the object. */
@@ -106,8 +92,7 @@ export class Members implements Wanted {
 
   /** Whether the owner has enough of the members for a hold. */
   areHeldBy(owner: OwnerRecord): boolean {
-    const isHeld = (key: string) => (owner.grantOf(key) as Grant | undefined)?.isHeld;
-    return this.memberKeys.filter(isHeld).length >= this.quorum;
+    return this.memberKeys.filter((key) => owner.grantOf(key)).length >= this.quorum;
   }
 
   /** The group's value, given the value of each member: the best one that a quorum of members reaches. */
@@ -117,7 +102,7 @@ export class Members implements Wanted {
 
   /** The commands that this tick sends for members of one client travel together. */
   gather(): void {
-    if (this.envs.length === this.order.length) return;
+    if (this.envs.length === this.parts.length) return;
     for (const { runner } of this.envs) runner.sender.gather();
   }
 
@@ -132,7 +117,7 @@ export class Members implements Wanted {
   }
 
   /** Bounds the time for one member's answer to a question. */
-  inTime<T>(_member: Member, answer: Promise<T>): Promise<T> {
+  inTime<T>(_member: Kind, answer: Promise<T>): Promise<T> {
     return answer;
   }
 

@@ -1,10 +1,6 @@
 /** Many locks as one: all of them or none. */
 import { tellCaller } from "../base/caller.js";
-import type { LockCallContext } from "../base/channels.js";
-import { foremost } from "../base/holder.js";
-import type { Side } from "../base/traits.js";
 import { type Asked, LockFace } from "../lock/face.js";
-import type { Grant } from "../lock/grant.js";
 import { Hold, recordOf } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Lock } from "../lock/lock.js";
@@ -12,7 +8,7 @@ import { namedOwner, type OwnerOptions } from "../lock/options.js";
 import { AllCall } from "./all.js";
 import type { GroupCall } from "./group-call.js";
 import { type GroupGrant, groupAmong } from "./group-grant.js";
-import { fulfilled, isUnresponsive, type Member, Members, rejected, type Vote, votes } from "./members.js";
+import { fulfilled, isUnresponsive, Members, rejected, type Vote, votes } from "./members.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;
@@ -43,12 +39,14 @@ export class MultiHold extends Hold {
  * await both.run(() => sell("42"), { wait: 2_000 });
  */
 export class MultiLock extends LockFace<MultiHold> {
+  readonly #locks: readonly Lock[];
   readonly #members: Members;
 
   /** @throws TypeError for no lock at all, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(...locks: Lock[]) {
     const members = new.target.membersOf(locks);
-    super(members.lockName, members.lockKey, members.first.env);
+    super(members);
+    this.#locks = locks;
     this.#members = members;
   }
 
@@ -59,9 +57,9 @@ export class MultiLock extends LockFace<MultiHold> {
 
   override currentHold(): MultiHold | null {
     const owner = this.currentOwner();
-    for (const { kind } of this.#members.order) {
-      const grant = owner?.grantOf(kind.lockKey) as Grant | undefined;
-      const hold = grant?.isHeld ? groupAmong(grant, this.#members.lockKey) : undefined;
+    for (const lockKey of this.#members.memberKeys) {
+      const grant = owner?.grantOf(lockKey);
+      const hold = grant && groupAmong(grant, this.#members.lockKey);
       hold?.keep();
       if (hold) return this.viewOf(hold);
     }
@@ -73,7 +71,7 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link Lock.forceUnlock}; of a RedLock QUORUM if too few masters answered
    */
   override async forceUnlock(): Promise<boolean> {
-    return fulfilled(await this.#ask(({ lock }) => lock.forceUnlock())).includes(true);
+    return fulfilled(await this.#ask((lock) => lock.forceUnlock())).includes(true);
   }
 
   /**
@@ -81,7 +79,7 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link forceUnlock}; of a RedLock QUORUM, too, where masters that gave no answer could turn the result
    */
   override async isLocked(): Promise<boolean> {
-    return (await this.#best(0, async ({ lock }) => Number(await lock.isLocked()))) > 0;
+    return (await this.#best(0, async (lock) => Number(await lock.isLocked()))) > 0;
   }
 
   /**
@@ -106,28 +104,12 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link forceUnlock}; of a RedLock QUORUM, too, where masters that gave no answer could make it held
    */
   override async remainTimeToLive(): Promise<number> {
-    return this.#best(FREE, ({ lock }) => lock.remainTimeToLive());
+    return this.#best(FREE, (lock) => lock.remainTimeToLive());
   }
 
   /** @internal */
   protected callOf(members: Members, asked: Asked): GroupCall {
     return new AllCall(members, asked);
-  }
-
-  /** The holder of a member. A server that is away is not asked. @internal */
-  protected override async holder(): Promise<string | undefined> {
-    const { order, envs } = this.#members;
-    const told = envs.map((env) => {
-      const asked = order.filter((member) => member.env === env && !isUnresponsive(member));
-      return env.whoHolds(asked.map(({ lock, kind }) => ({ name: lock.name, key: kind.key })));
-    });
-    return foremost(await Promise.all(told));
-  }
-
-  /** @internal */
-  protected override about(): LockCallContext {
-    const { first, kind } = this.#members;
-    return { clientId: first.env.clientId, lockName: this.name, kind };
   }
 
   /** @internal */
@@ -142,40 +124,19 @@ export class MultiLock extends LockFace<MultiHold> {
     return hold.view as MultiHold;
   }
 
-  /** @internal */
-  protected override isOn({ lockKey }: { readonly lockKey: string; readonly side: Side }): boolean {
-    return lockKey === this.#members.lockKey;
-  }
-
-  /** @internal */
-  protected override get keys(): readonly string[] {
-    return [...super.keys, ...this.#members.memberKeys];
-  }
-
-  /** @internal */
-  protected override hasBareHold(): boolean {
-    const grants = this.#members.first.env.live.all();
-    return grants.some((grant) => groupAmong(grant, this.#members.lockKey)?.origin === "bare");
-  }
-
-  /** @internal */
-  protected override report(cause: unknown, ownerId: string): void {
-    this.#members.emit("error", { ownerId, cause });
-  }
-
   /** Asks all members. Once a quorum has answered and `isDecided`, silent members are not waited for. */
   async #ask<T>(
-    question: (member: Member) => Promise<T>,
+    question: (lock: Lock) => Promise<T>,
     isDecided: (so: readonly Vote<T>[]) => boolean = () => true,
   ): Promise<readonly Vote<T>[]> {
     const members = this.#members;
-    const { order, quorum } = members;
+    const { given, quorum } = members;
     members.assertOpen();
     const connecting = members.connecting();
     if (connecting) await connecting;
-    const asked = order.map((member) => members.inTime(member, question(member)));
+    const asked = given.map((member, i) => members.inTime(member, question(this.#locks[i] as Lock)));
     const so = await votes(asked, (done, _failed, each) => {
-      const open = order.filter((_, i) => !each[i]);
+      const open = given.filter((_, i) => !each[i]);
       return done >= quorum && open.every(isUnresponsive) && isDecided(each);
     });
     const answers = fulfilled(so);
@@ -189,14 +150,14 @@ export class MultiLock extends LockFace<MultiHold> {
     const owner = namedOwner(options, where) ?? this.currentOwner();
     this.#members.assertOpen();
     if (!owner || !this.#members.areHeldBy(owner)) return 0;
-    return this.#best(0, ({ lock }) => lock.getHoldCount(options));
+    return this.#best(0, (lock) => lock.getHoldCount(options));
   }
 
   /**
    * The group's answer to a question whose least answer is `none`: of those that answered. It is undecided if it is `none`,
    * and members without an answer could turn it.
    */
-  async #best(none: number, question: (member: Member) => Promise<number>): Promise<number> {
+  async #best(none: number, question: (lock: Lock) => Promise<number>): Promise<number> {
     const best = (so: readonly Vote<number>[], otherwise: number) =>
       this.#members.best(so.map((vote) => (vote?.status === "fulfilled" ? vote.value : otherwise)));
     const isDecided = (so: readonly Vote<number>[]) => {

@@ -5,18 +5,17 @@
  */
 import { isLockError, UnsupportedServerError } from "../base/errors.js";
 import { quietly } from "../base/work.js";
+import type { Kind } from "../kinds/kind.js";
 import { Call } from "../lock/call.js";
 import type { Grant } from "../lock/grant.js";
 import { type Hold, makeHold } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { GroupCall } from "./group-call.js";
-import type { Member } from "./members.js";
 
 /** Why a seat ends whose group does not want it any more; nobody hears it. */
 const NOT_WANTED: unique symbol = Symbol("not wanted");
 
 export class Seat extends Call {
-  readonly member: Member;
   /** Its count, once it is granted. */
   hold: HoldRecord<Grant> | undefined;
   /** How its member votes; `late`: by a grant that came after its deadline. Undefined while it is open, and if it is not wanted. */
@@ -30,15 +29,19 @@ export class Seat extends Call {
   readonly #of: GroupCall;
 
   /** `waits`: it stands in the member's line if it is refused. */
-  constructor(of: GroupCall, member: Member, waits: boolean) {
+  constructor(of: GroupCall, member: Kind, waits: boolean) {
     const { lease, frame, caller, callSite, begun } = of.asked;
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
     const { owner } = of;
     const [origin, signal] = ["member", undefined] as const;
-    super(member.kind, { owner, origin, lease, frame, caller, callSite, wait, signal, begun });
-    this.member = member;
+    super(member, { owner, origin, lease, frame, caller, callSite, wait, signal, begun });
     this.#of = of;
     this.hasWaited = waits && of.hasWaited;
+  }
+
+  /** The place of its member among those that were given. */
+  get at(): number {
+    return this.#of.wanted.given.indexOf(this.wanted);
   }
 
   /** The wire id under which the member knows it. */
@@ -47,14 +50,8 @@ export class Seat extends Call {
   }
 
   /** It has re-entered a grant that its owner had. */
-  get isNesting(): boolean {
-    return this.hold !== undefined && !this.owns(this.hold.grant);
-  }
-
-  /** Its owner has another hold on this side. */
   get isNested(): boolean {
-    const grant = this.owner?.grantOf(this.lockKey) as Grant | undefined;
-    return grant?.holds.some((hold) => hold !== this.hold && hold.side === this.wanted.side) === true;
+    return this.hold !== undefined && !this.owns(this.hold.grant);
   }
 
   /** Milliseconds to the deadline of its count. */
@@ -103,6 +100,7 @@ export class Seat extends Call {
 
   /** The group waits. */
   override announce(): void {
+    this.hasWaited = true;
     this.#of.announce();
   }
 

@@ -96,8 +96,8 @@ export class Inspector {
   };
 
   /** The first holder of a lock, in words. Reads what the client of that holder tells, and no other. */
-  async #holder({ name, key }: NamedKey): Promise<string | undefined> {
-    const shown = await this.#shown(name, key, undefined);
+  async #holder({ lockName, key }: NamedKey): Promise<string | undefined> {
+    const shown = await this.#shown(lockName, key, undefined);
     const [first] = shown?.holders ?? [];
     if (!shown || !first) return undefined;
     const { ownerId } = first;

@@ -68,10 +68,6 @@ export class Call extends Claim implements OwnCall {
     yield* ownersAround(this.#asked.caller);
   }
 
-  get isAside(): boolean {
-    return this.state === "aside";
-  }
-
   /** The id under which events tell of the call: its owner's grant, or its own. */
   override get toldId(): string {
     const ownId = super.toldId;
@@ -80,10 +76,6 @@ export class Call extends Claim implements OwnCall {
 
   protected override outcome(hold: HoldRecord | undefined): unknown {
     return this.#asked.outcome?.(this.#asked, hold);
-  }
-
-  remind(): void {
-    if (this.isInLine) this.tryNow();
   }
 
   override step(): void {
@@ -193,8 +185,7 @@ export class Call extends Claim implements OwnCall {
   }
 
   get #ownGrant(): Grant | undefined {
-    const grant = this.owner?.grantOf(this.lockKey) as Grant | undefined;
-    return grant?.isHeld ? grant : undefined;
+    return this.owner?.grantOf(this.lockKey);
   }
 
   /**
@@ -237,7 +228,7 @@ export class Call extends Claim implements OwnCall {
     this.site?.leave(this, false);
     this.state = "aside";
     const { clock, runner, sites } = this.env;
-    sites.enroll(this);
+    sites.calls.add(this);
     this.stopLater(
       clock.after(runner.commandTimeout, () => {
         if (this.state === "aside") this.fail(runner.unavailable(this.lockName));

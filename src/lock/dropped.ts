@@ -4,13 +4,19 @@
  */
 import { CallSite } from "../base/call-site.js";
 import { outside } from "../base/outside.js";
-import { warnOnce } from "../base/warnings.js";
 import { quietly } from "../base/work.js";
 import type { Grant } from "./grant.js";
+import type { HoldRecord } from "./hold-record.js";
 
 /** So many calls of a client note where they were made, for the warning, in so many milliseconds: noting costs microseconds. */
 const NOTED = 100;
 const NOTED_AGAIN = 60_000;
+
+/** By it a listener of the event `warning` recognises the warning. */
+const WARNING = { type: "HoldfastWarning", code: "HOLDFAST_DROPPED_HOLD" };
+
+/** The places that the process was warned of. */
+const warned = new Set<string>();
 
 /** Notes where bare calls were made. */
 export class Places {
@@ -36,11 +42,17 @@ export function isDropped(grant: Grant): boolean {
   const hold = isGarbage ? only : group?.isGarbage ? group.hold : undefined;
   if (!hold) return false;
   outside(() => void quietly(hold.release()));
-  warnOnce(
-    hold.callSite,
-    "HOLDFAST_DROPPED_HOLD",
-    `lock "${hold.grant.lockName}": a bare hold without a lease was garbage-collected before its unlock, and was given back. ` +
-      "Keep what lock() resolves with and call its unlock(), or use run() or client.scope().",
-  );
+  warn(hold);
   return true;
+}
+
+/** Once per place in the user's code. */
+function warn({ grant, callSite }: HoldRecord): void {
+  const where = callSite?.text ?? "";
+  if (warned.has(where)) return;
+  warned.add(where);
+  const text =
+    `lock "${grant.lockName}": a bare hold without a lease was garbage-collected before its unlock, and was given back. ` +
+    "Keep what lock() resolves with and call its unlock(), or use run() or client.scope().";
+  process.emitWarning(where ? `${text} At ${where}` : text, WARNING);
 }

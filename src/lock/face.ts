@@ -3,7 +3,7 @@ import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { CallSite } from "../base/call-site.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
-import type { Side } from "../base/traits.js";
+import { foremost } from "../base/holder.js";
 import type { Env } from "../env.js";
 import {
   ambientOwner,
@@ -15,9 +15,11 @@ import {
   scopeOwner,
   treeOwner,
 } from "../owner/context.js";
-import { OwnerRecord } from "../owner/record.js";
+import { OwnerRecord, type OwnLock } from "../owner/record.js";
+import type { Part, Wanted } from "../waiting/wanted.js";
+import type { CallOptions } from "./call.js";
 import { type Hold, recordOf } from "./hold.js";
-import type { HoldRecord, Origin } from "./hold-record.js";
+import type { HoldRecord } from "./hold-record.js";
 import {
   checkRequest,
   LOCK_OPTIONS,
@@ -43,17 +45,7 @@ const SOON = 250;
 type Called = (...args: never[]) => unknown;
 
 /** One call for a hold. */
-export interface Asked extends Request {
-  readonly owner: OwnerRecord | undefined;
-  readonly origin: Origin;
-  /** Of a run: that of its function. */
-  readonly frame: Frame | undefined;
-  /** The run or scope that the call is made in. */
-  readonly caller: Frame | undefined;
-  /** Monotonic milliseconds. */
-  readonly begun: number;
-  /** There for some calls; with the option `traceHolds` for all. */
-  readonly callSite: CallSite | undefined;
+export interface Asked extends CallOptions {
   /** A call that is not granted in time rejects, and tells who holds the lock. */
   readonly mustHave: boolean;
   /** Who that is. */
@@ -62,11 +54,14 @@ export interface Asked extends Request {
   outcome(asked: Asked, hold: HoldRecord | undefined): unknown;
 }
 
+/** What a face is of: one side of a lock, or a group of locks. */
+type Faced = Wanted & OwnLock;
+
 /** A lock object keeps nothing of a call, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold = Hold> {
   /** The name as the user gave it, without the prefix. Of a group: the members' names, joined by ",". */
   readonly name: string;
-  readonly #key: string;
+  readonly #wanted: Faced;
   readonly #env: Env;
   /** See {@link Asked.outcome}. */
   readonly #outcome = (asked: Asked, hold: HoldRecord | undefined): H | null | Promise<never> => {
@@ -74,11 +69,11 @@ export abstract class LockFace<H extends Hold = Hold> {
     return asked.mustHave ? this.#timedOut(asked) : null;
   };
 
-  /** `key`: the name under which owners keep the lock. @internal */
-  constructor(name: string, key: string, env: Env) {
-    this.name = name;
-    this.#key = key;
-    this.#env = env;
+  /** @internal */
+  constructor(wanted: Faced) {
+    this.name = wanted.lockName;
+    this.#wanted = wanted;
+    this.#env = wanted.env;
   }
 
   /**
@@ -124,7 +119,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     // All runs of a tree act for one owner. A named owner is also the ambient owner inside fn.
     const owner = request.named ?? (this.#env.followsContext ? treeOwner() : undefined) ?? new OwnerRecord();
     const scope = request.named ? openFrame(request.named) : undefined;
-    const frame = openFrame(owner, this.keys, scope);
+    const frame = openFrame(owner, this.#keys, scope);
     const asked = this.#asked(request, frame, this.run, true);
     const hold = await this.#start(asked);
     const record = recordOf(hold);
@@ -146,9 +141,9 @@ export abstract class LockFace<H extends Hold = Hold> {
    */
   async unlock(options?: OwnerOptions): Promise<void> {
     const owner = namedOwner(options, "unlock") ?? (this.#env.followsContext ? scopeOwner() : undefined);
-    const open = owner?.innermost((hold): hold is HoldRecord => this.isOn(hold as HoldRecord));
+    const open = owner?.innermost((hold) => this.#isOn(hold));
     if (open) return open.release();
-    if (owner?.isAsking((call) => this.isOn(call.wanted))) {
+    if (owner?.isAsking((call) => this.#isOn(call.wanted))) {
       throw new LockNotOwnerError(
         this.name,
         `lock "${this.name}": a lock() or tryLock() of this owner is still under way; await it before unlock()`,
@@ -196,35 +191,37 @@ export abstract class LockFace<H extends Hold = Hold> {
    */
   abstract getHoldCount(options?: OwnerOptions): Promise<number>;
 
-  /** The holder of the lock, in words for people, as far as it is known soon. @internal */
-  protected abstract holder(): Promise<string | undefined>;
-
-  /** What subscribers of the diagnostics channels are told about each call. @internal */
-  protected abstract about(): LockCallContext;
-
   /** Resolves with the {@link Asked.outcome}. @internal */
   protected abstract acquire(asked: Asked): Promise<H>;
 
   /** The user's object for a hold. @internal */
   protected abstract viewOf(hold: HoldRecord): H;
 
-  /** Whether a hold is on this lock, on this side. @internal */
-  protected abstract isOn(of: { readonly lockKey: string; readonly side: Side }): boolean;
-
-  /** The keys under which owners keep the lock; of a group those of its members, too. @internal */
-  protected get keys(): readonly string[] {
-    return [this.#key];
-  }
-
-  /** Whether any owner of this client has a hold of the lock by a `lock()` or `tryLock()`. @internal */
-  protected abstract hasBareHold(): boolean;
-
-  /** Reports a failure with which no call rejects. @internal */
-  protected abstract report(cause: unknown, ownerId: string): void;
-
   /** The owner for whom a call that names none is made. @internal */
   protected currentOwner(): OwnerRecord | undefined {
-    return this.#env.followsContext && currentFrame() ? ambientOwner(this.keys) : undefined;
+    return this.#env.followsContext && currentFrame() ? ambientOwner(this.#keys) : undefined;
+  }
+
+  /** The keys under which owners keep the lock; of a group those of its members, too. */
+  get #keys(): readonly string[] {
+    const { lockKey, memberKeys = [] } = this.#wanted;
+    return [lockKey, ...memberKeys];
+  }
+
+  /** Of the lock's client, or of those of the members, each once. */
+  get #envs(): Env[] {
+    return [...new Set(this.#wanted.parts.map(({ env }) => env))];
+  }
+
+  /** Whether a hold or a call is on this lock, on this side. */
+  #isOn({ lockKey, side }: Pick<OwnLock, "lockKey" | "side">): boolean {
+    return lockKey === this.#wanted.lockKey && side === this.#wanted.side;
+  }
+
+  /** What subscribers of the diagnostics channels are told about each call. */
+  get #about(): LockCallContext {
+    const { lockName, kind } = this.#wanted;
+    return { clientId: this.#env.clientId, lockName, kind };
   }
 
   /** `frame`: of a run. */
@@ -243,7 +240,6 @@ export abstract class LockFace<H extends Hold = Hold> {
       wait,
       lease,
       signal,
-      named,
       owner,
       origin,
       frame,
@@ -259,7 +255,7 @@ export abstract class LockFace<H extends Hold = Hold> {
   #start(asked: Asked): Promise<H> {
     if (asked.signal?.aborted) throw asked.signal.reason;
     const call = isHeard(callChannel)
-      ? traceCall(this.about(), asked, async () => this.acquire(asked))
+      ? traceCall(this.#about, asked, async () => this.acquire(asked))
       : this.acquire(asked);
     const isLimited = asked.wait > 0 && asked.wait !== Number.POSITIVE_INFINITY;
     return asked.mustHave && isLimited ? this.#askSoon(asked, call) : call;
@@ -269,9 +265,17 @@ export abstract class LockFace<H extends Hold = Hold> {
   #askSoon(asked: Asked, call: Promise<H>): Promise<H> {
     const { wait } = asked;
     const cancel = this.#env.clock.after(Math.max(wait / 2, wait - SOON), () => {
-      asked.holder = this.holder();
+      asked.holder = this.#holder();
     });
     return call.finally(cancel);
+  }
+
+  /** The holder of the lock, in words for people, as far as it is known soon. A server that is away is not asked. */
+  async #holder(): Promise<string | undefined> {
+    const isNear = ({ env, key }: Part) => !env.runner.servers.isUnresponsive(key);
+    const near = this.#wanted.parts.filter(isNear);
+    const told = this.#envs.map((env) => env.whoHolds(near.filter((part) => part.env === env)));
+    return foremost(await Promise.all(told));
   }
 
   async #timedOut({ begun, holder: asked }: Asked): Promise<never> {
@@ -291,11 +295,18 @@ export abstract class LockFace<H extends Hold = Hold> {
           "unlock() outside a scope does not know whose hold to give back",
           "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()",
         ];
-    const bare = this.hasBareHold() ? ". This client holds it by a bare lock()" : "";
-    const run = isInsideRun(this.#key)
+    const bare = this.#hasBareHold ? ". This client holds it by a bare lock()" : "";
+    const run = isInsideRun(this.#wanted.lockKey)
       ? ". A run() gives its hold back by itself when its function ends"
       : "";
     return `lock "${this.name}": ${what}${bare}; ${cure}${run}`;
+  }
+
+  /** Whether any owner of this client has a hold of the lock by a `lock()` or `tryLock()`. */
+  get #hasBareHold(): boolean {
+    const isBare = (hold: HoldRecord) => hold.origin === "bare" && this.#isOn(hold);
+    const holds = this.#env.live.all().flatMap((grant) => grant.holds);
+    return holds.some((hold) => isBare(hold.group?.hold ?? hold));
   }
 
   /** Gives back the hold of a run, unless fn did; resolves with the loss if the hold was lost before. */
@@ -303,11 +314,17 @@ export abstract class LockFace<H extends Hold = Hold> {
     try {
       const released = hold.isReturned ? undefined : hold.release();
       // A sibling run may begin now.
-      for (const key of this.keys) owner.endRun(key, frame);
+      for (const key of this.#keys) owner.endRun(key, frame);
       await released;
     } catch (error) {
-      if (!isLockError(error, "LOCK_LOST")) this.report(error, hold.grant.ownerId);
+      if (!isLockError(error, "LOCK_LOST")) this.#report(error, hold.grant.ownerId);
     }
     return hold.loss;
+  }
+
+  /** Reports a failure with which no call rejects, to each client of the lock or group. */
+  #report(cause: unknown, ownerId: string): void {
+    const { about } = this.#wanted;
+    for (const { events } of this.#envs) events.emit("error", { ...about, ownerId, cause });
   }
 }

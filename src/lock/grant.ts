@@ -31,7 +31,7 @@ import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
 import type { Frame } from "../owner/context.js";
-import { OwnerRecord, type OwnGrant } from "../owner/record.js";
+import { OwnerRecord } from "../owner/record.js";
 import type { Leased, Renewal } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
@@ -40,7 +40,7 @@ import { Downgrade, Keep } from "./keep.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
 
-export class Grant implements Held, OwnGrant, Counts, Leased {
+export class Grant implements Held, Counts, Leased {
   // Of the watchdog.
   dueAt = 0;
   index = -1;

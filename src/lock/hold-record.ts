@@ -7,7 +7,7 @@ import { isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js
 import { outside } from "../base/outside.js";
 import type { Side } from "../base/traits.js";
 import type { Frame } from "../owner/context.js";
-import type { OpenHold, OwnerRecord } from "../owner/record.js";
+import type { OwnerRecord } from "../owner/record.js";
 
 /** What an owner has of a lock or of a group, of which a hold is one count. */
 export interface Held {
@@ -49,7 +49,7 @@ interface Fate {
   ended?: (() => void)[];
 }
 
-export class HoldRecord<H extends Held = Held> implements OpenHold {
+export class HoldRecord<H extends Held = Held> {
   readonly grant: H;
   readonly side: Side;
   readonly origin: Origin;

@@ -1,9 +1,6 @@
 /** One lock: each of its calls is one {@link Call}. The kind knows how each step looks on the wire. */
 import { tellCaller } from "../base/caller.js";
-import type { LockCallContext } from "../base/channels.js";
-import type { Side } from "../base/traits.js";
 import type { Kind, SideState } from "../kinds/kind.js";
-import type { OwnerRecord } from "../owner/record.js";
 import { Call } from "./call.js";
 import { type Asked, LockFace } from "./face.js";
 import { force } from "./force.js";
@@ -47,8 +44,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   /** Locks are made by a LockClient. @internal */
   constructor(kind: Kind) {
     checkKind(kind);
-    const { env, lockName, lockKey } = kind;
-    super(lockName, lockKey, env);
+    super(kind);
     this.#kind = kind;
   }
 
@@ -58,7 +54,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   override currentHold(): H | null {
-    const hold = this.#grantOf(this.currentOwner())?.innermost(this.#kind.side);
+    const hold = this.currentOwner()?.grantOf(this.#kind.lockKey)?.innermost(this.#kind.side);
     hold?.keep();
     return hold ? this.viewOf(hold) : null;
   }
@@ -91,40 +87,10 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     return new Call(this.#kind, asked).start() as Promise<H>;
   }
 
-  /** @internal */
-  protected override isOn({ lockKey, side }: { readonly lockKey: string; readonly side: Side }): boolean {
-    return lockKey === this.#kind.lockKey && side === this.#kind.side;
-  }
-
-  /** @internal */
-  protected override holder(): Promise<string | undefined> {
-    return this.#kind.env.whoHolds([{ name: this.name, key: this.#kind.key }]);
-  }
-
-  /** @internal */
-  protected override about(): LockCallContext {
-    return { clientId: this.#kind.env.clientId, lockName: this.name, kind: this.#kind.kind };
-  }
-
-  /** @internal */
-  protected override hasBareHold(): boolean {
-    const isBare = (hold: HoldRecord) => hold.origin === "bare" && this.isOn(hold);
-    return this.#kind.env.live.all().some(({ holds }) => holds.some(isBare));
-  }
-
-  /** @internal */
-  protected override report(cause: unknown, ownerId: string): void {
-    this.#kind.env.events.emit("error", { ...this.#kind.about, ownerId, cause });
-  }
-
-  #grantOf(owner: OwnerRecord | undefined): Grant | undefined {
-    const grant = owner?.grantOf(this.#kind.lockKey) as Grant | undefined;
-    return grant?.isHeld ? grant : undefined;
-  }
-
   /** `where`: the call whose options these are. */
   async #count(options: OwnerOptions | undefined, where: string): Promise<number> {
-    const grant = this.#grantOf(namedOwner(options, where) ?? this.currentOwner());
+    const owner = namedOwner(options, where) ?? this.currentOwner();
+    const grant = owner?.grantOf(this.#kind.lockKey);
     this.#kind.env.assertOpen(this.name);
     const count = grant?.holds.filter((hold) => hold.side === this.#kind.side).length ?? 0;
     if (!grant || count === 0) return 0;

@@ -4,23 +4,22 @@
  */
 import { type Item, List } from "../base/list.js";
 import type { Side, Traits } from "../base/traits.js";
+import type { Grant } from "../lock/grant.js";
+import type { HoldRecord } from "../lock/hold-record.js";
 import type { Frame } from "./context.js";
 import { Turns } from "./turns.js";
 
-/** All that an owner has of one lock, as its owner sees it. */
-export interface OwnGrant {
-  readonly lockKey: string;
-  readonly wireId: string;
-}
+/** A wire id, and the lock that it stands for. */
+type Named = Pick<Grant, "lockKey" | "wireId">;
 
 /** A wire id of the owner whose END has no answer yet. */
 export class Ending implements Item {
   next: this | undefined;
   prev: this | undefined;
   list: object | undefined;
-  readonly of: OwnGrant;
+  readonly of: Named;
 
-  constructor(of: OwnGrant) {
+  constructor(of: Named) {
     this.of = of;
   }
 }
@@ -46,8 +45,8 @@ export interface OwnCall {
   readonly isAside: boolean;
   /** It waits in line. */
   readonly isInLine: boolean;
-  /** Tries again, if it waits in line. */
-  remind(): void;
+  /** Tries again. */
+  tryNow(): void;
   /** Looks again what is to be done. */
   step(): void;
 }
@@ -57,50 +56,36 @@ function keysOf({ wanted: { lockKey, memberKeys } }: OwnCall): readonly string[]
   return memberKeys ?? [lockKey];
 }
 
-/** Whether a call wants the lock of this key, or a group with that as a member. */
-function wants({ wanted: { lockKey, memberKeys } }: OwnCall, key: string): boolean {
-  return lockKey === key || memberKeys?.includes(key) === true;
-}
-
-/** A hold that `lock.unlock()` may give back. */
-export interface OpenHold {
-  readonly lockKey: string;
-}
-
 const NONE: readonly OwnCall[] = [];
 
 export class OwnerRecord {
-  #grants: Map<string, OwnGrant> | undefined;
+  #grants: Map<string, Grant> | undefined;
   #calls: Set<OwnCall> | undefined;
   #ending: List<Ending> | undefined;
   #turns: Map<string, Turns> | undefined;
-  #open: OpenHold[] | undefined;
+  #open: HoldRecord[] | undefined;
 
-  /** The grant that the owner has under this key. */
-  grantOf(lockKey: string): OwnGrant | undefined {
-    return this.#grants?.get(lockKey);
+  /** The grant that the owner has under this key, while it is held. */
+  grantOf(lockKey: string): Grant | undefined {
+    const grant = this.#grants?.get(lockKey);
+    return grant?.isHeld ? grant : undefined;
   }
 
   /** From now on the owner's calls on this lock re-enter, those under way too. */
-  granted(grant: OwnGrant): void {
+  granted(grant: Grant): void {
     this.#grants ??= new Map();
     this.#grants.set(grant.lockKey, grant);
-    this.look(grant.lockKey);
+    for (const call of this.#calling(grant.lockKey)) if (call.isInLine) call.step();
     this.resume(grant.lockKey);
   }
 
-  /** Calls on this lock that wait in line look again. */
-  look(lockKey: string): void {
-    for (const call of this.#now()) if (wants(call, lockKey) && call.isInLine) call.step();
-  }
-
   /** The grant is not held any more. */
-  drop(grant: OwnGrant): void {
+  drop(grant: Grant): void {
     if (this.#grants?.get(grant.lockKey) === grant) this.#grants.delete(grant.lockKey);
   }
 
   /** The END of a wire id is on its way, until {@link answered}. */
-  ends(of: OwnGrant): Ending {
+  ends(of: Named): Ending {
     const ending = new Ending(of);
     this.#ending ??= new List();
     this.#ending.add(ending);
@@ -114,14 +99,14 @@ export class OwnerRecord {
 
   /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
   recheck(lockKey: string): void {
-    for (const call of this.#now()) {
-      if (wants(call, lockKey) && call.isAside && !this.turnsOf(lockKey).admits(call)) call.step();
+    for (const call of this.#calling(lockKey)) {
+      if (call.isAside && !this.turnsOf(lockKey).admits(call)) call.step();
     }
   }
 
   /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
   isAsking(isWanted: (call: OwnCall) => boolean): boolean {
-    return this.#now().some((call) => !call.frame && isWanted(call));
+    return [...(this.#calls ?? NONE)].some((call) => !call.frame && isWanted(call));
   }
 
   begin(call: OwnCall): void {
@@ -152,12 +137,12 @@ export class OwnerRecord {
    */
   isOwn(wireId: string, asking: OwnCall): boolean {
     const { lockKey } = asking.wanted;
-    const isIt = (of: OwnGrant | undefined) => of?.lockKey === lockKey && of.wireId === wireId;
+    const isIt = (of: Named | undefined) => of?.lockKey === lockKey && of.wireId === wireId;
     if (isIt(this.#grants?.get(lockKey)) || this.#ending?.all().some(({ of }) => isIt(of))) return true;
     for (const call of this.#calls ?? []) {
       if (call === asking || call.wanted.lockKey !== lockKey || call.wireId !== wireId) continue;
       // A copy of its try was granted after the try was refused: it has to ask once more.
-      call.remind();
+      if (call.isInLine) call.tryNow();
       return true;
     }
     return false;
@@ -165,14 +150,14 @@ export class OwnerRecord {
 
   /** Calls on this lock that stand aside look again. */
   resume(lockKey: string): void {
-    for (const call of this.#now()) {
-      if (wants(call, lockKey) && call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
+    for (const call of this.#calling(lockKey)) {
+      if (call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
     }
   }
 
-  /** Its calls as they are now; they change while one goes through them. */
-  #now(): readonly OwnCall[] {
-    return this.#calls?.size ? [...this.#calls] : NONE;
+  /** Its calls that want a lock, or a group with that as a member; they change while one goes through them. */
+  #calling(lockKey: string): readonly OwnCall[] {
+    return this.#calls ? [...this.#calls].filter((call) => keysOf(call).includes(lockKey)) : NONE;
   }
 
   /** The turns of the owner's runs on this lock. */
@@ -196,18 +181,18 @@ export class OwnerRecord {
 
   // Holds that `lock.unlock()` gives back, lost ones too, in the order of the grants
 
-  opened(hold: OpenHold): void {
+  opened(hold: HoldRecord): void {
     this.#open ??= [];
     this.#open.push(hold);
   }
 
-  closed(hold: OpenHold): void {
+  closed(hold: HoldRecord): void {
     const at = this.#open?.lastIndexOf(hold) ?? -1;
     if (at >= 0) this.#open?.splice(at, 1);
   }
 
   /** The innermost that is wanted. */
-  innermost<H extends OpenHold>(isWanted: (hold: OpenHold) => hold is H): H | undefined {
+  innermost(isWanted: (hold: HoldRecord) => boolean): HoldRecord | undefined {
     return this.#open && [...this.#open].reverse().find(isWanted);
   }
 }

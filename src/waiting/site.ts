@@ -74,7 +74,6 @@ export class Site implements Timed {
   /** The waiter stands in line from now on, and tries only once it is the first. */
   join(waiter: Waiter): void {
     this.#add(waiter);
-    waiter.hasWaited = true;
     waiter.announce();
     if (waiter.state === "over") return;
     if (waiter.wanted.traits.serverQueued || this.first === waiter) waiter.tryNow();
@@ -167,7 +166,7 @@ export class Site implements Timed {
     const { first } = this;
     if (!first) {
       this.#stopSleep();
-      return this.#sites.keep(this);
+      return this.#sites.kept.start(this);
     }
     if (!wasFirst) return;
     if (first.state === "queued") first.state = "asleep";

@@ -1,5 +1,6 @@
 /** The sites of a client, by name, and how long their first waiters sleep. */
 import type { Clock } from "../base/clock.js";
+import type { LiveSet } from "../base/live-set.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
 import type { Env } from "../env.js";
 import { Site } from "./site.js";
@@ -17,24 +18,14 @@ export class Sites {
   readonly clock: Clock;
   readonly kept: SharedTimeout<Site>;
   /** Calls that may stand without a command of their own: they wait, or their members have the commands. */
-  readonly #calls = new Set<Waiter>();
+  readonly calls: LiveSet<Waiter>;
   readonly #sites = new Map<string, Site>();
 
   constructor(env: Env) {
     this.env = env;
     this.clock = env.clock;
+    this.calls = env.liveSet();
     this.kept = new SharedTimeout(env.clock, KEPT);
-  }
-
-  /** From now on the client knows the call: it keeps the connections for it, and ends it by its own close. */
-  enroll(call: Waiter): void {
-    if (this.#calls.has(call)) return;
-    this.#calls.add(call);
-    this.env.runner.alive.need();
-  }
-
-  over(call: Waiter): void {
-    if (this.#calls.delete(call)) this.env.runner.alive.release();
   }
 
   /** The site of those that want this. Its name is not made while nobody waits for anything. */
@@ -74,22 +65,17 @@ export class Sites {
     for (const site of [...this.#sites.values()]) site.hintAll();
   }
 
-  /** Nobody waits at this site any more. */
-  keep(site: Site): void {
-    this.kept.start(site);
-  }
-
   drop(site: Site): void {
     this.#sites.delete(site.name);
   }
 
   /** The calls that wait now. */
   get waiting(): Waiter[] {
-    return [...this.#calls].filter(({ waitsSince }) => waitsSince !== undefined);
+    return this.calls.all().filter(({ waitsSince }) => waitsSince !== undefined);
   }
 
   close(): void {
-    for (const call of [...this.#calls].reverse()) call.close();
+    for (const call of this.calls.all().reverse()) call.close();
     // First tries are known as commands only.
     for (const command of this.env.runner.commands()) if (command instanceof Waiter) command.close();
     this.kept.close();

@@ -105,9 +105,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.env.router.subscribe(this.wanted.channel, listener);
   }
 
-  /** The server may have granted its tries something, or may yet do so. */
-  abstract override unsure(): void;
-
   /** How much of a number it wants. */
   get permits(): number {
     return 1;
@@ -157,6 +154,11 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
       if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
       this.step();
     });
+  }
+
+  /** It stands aside until its owner has a turn or an answer for it. */
+  get isAside(): boolean {
+    return this.state === "aside";
   }
 
   /** It waits in line. */
@@ -232,7 +234,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
       this.tellEnd(undefined);
       return this.#settle(this.outcome(undefined));
     }
-    this.hasWaited = true;
     this.announce();
     if (this.state !== "over") this.env.sites.of(this).refused(this, this.env.sites.untilNextTry(ttl));
   }
@@ -252,7 +253,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   protected standAside(): void {
     this.site?.leave(this, false);
     this.state = "aside";
-    this.hasWaited = true;
     this.announce();
   }
 
@@ -276,11 +276,12 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.end(new ClientClosedError(this.lockName));
   }
 
-  /** Tells that it waits. A listener may end it at once. */
+  /** It waits from now on, and tells that once. A listener may end it at once. */
   announce(): void {
+    this.hasWaited = true;
     if (this.waitsSince !== undefined) return;
     this.waitsSince = this.env.clock.mono();
-    this.env.sites.enroll(this);
+    this.env.sites.calls.add(this);
     this.env.stir();
     this.tellWaiting();
   }
@@ -307,7 +308,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** The command by which releases are announced is not known yet. */
   #prepare(): void {
     this.state = "trying";
-    this.env.sites.enroll(this);
+    this.env.sites.calls.add(this);
     this.env.runner.prepare(this.lockName, this.within).then(
       () => {
         if (this.state === "over") return;
@@ -337,7 +338,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   #finish(taken: boolean): void {
     const wasOpen = this.isOpen || this.state === "trying";
     this.state = "over";
-    this.env.sites.over(this);
+    this.env.sites.calls.remove(this);
     this.stop();
     if (wasOpen && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();

@@ -6,6 +6,8 @@ import type { Env } from "../env.js";
 /** What has one key in Redis. */
 export interface Part {
   readonly env: Env;
+  /** As users know it. */
+  readonly lockName: string;
   readonly kind: LockKind;
   readonly key: string;
   /** Of a lock. */
@@ -13,8 +15,6 @@ export interface Part {
 }
 
 export interface Wanted extends Part {
-  /** As users know it. */
-  readonly lockName: string;
   /** Calls that want the same wait at one site. */
   readonly siteName: string;
   /** Where releases are announced. */
