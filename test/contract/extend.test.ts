@@ -9,19 +9,6 @@ const COMMAND_TIMEOUT = 1_000;
 const IMPATIENT = { commandTimeout: COMMAND_TIMEOUT };
 const LATER = 100_000;
 
-row.real(
-  "extend() resolves with nothing, and Redis keeps the lock longer [§2 extend-later]",
-  async (place) => {
-    const { lock, view } = place;
-    const hold = await lock.lock({ lease: 10_000 });
-    expect(await hold.extend(60_000)).toBeUndefined();
-    expect(await view.ttl()).toBeGreaterThan(50_000);
-    expect(hold.remaining).toBeGreaterThan(50_000);
-    expect(hold.remaining).toBeLessThanOrEqual(leaves(60_000));
-    await hold.unlock();
-  },
-);
-
 row("extend() to later counts from when it is called [§2 extend-later]", async ({ lock, pass, view }) => {
   const hold = await lock.lock({ lease: 10_000 });
   await pass(3_000);
@@ -165,22 +152,6 @@ row(
     expect(await extending).toBeUndefined();
     await unlocking;
     await (await nested).unlock();
-  },
-);
-
-row(
-  "extend() of a hold that is lost before the answer comes rejects with that loss [§2 extend-errors]",
-  { kinds: SINGLE },
-  async ({ lock, a, settle }) => {
-    const outer = await lock.lock({ lease: 60_000 });
-    const inner = await lock.lock({ lease: 60_000, owner: outer });
-    a.keep("replies");
-    const call = watch(inner.extend(90_000));
-    await settle();
-    a.loseAll("forced");
-    await a.letGo();
-    expect(call.error).toMatchObject({ code: "LOCK_LOST", reason: "forced" });
-    expect(call.error).toBe(inner.signal.reason);
   },
 );
 

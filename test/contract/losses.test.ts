@@ -6,7 +6,6 @@ import {
   EXCLUSIVE,
   failure,
   KINDS,
-  type Kind,
   PLAIN,
   type Place,
   RED,
@@ -83,22 +82,6 @@ for (const [title, reason, act] of WAYS) {
       },
     );
   }
-
-  row(
-    `two unlock()s on their way when the lock is ${title} are both LOCK_LOST [§2 loss-noticed] [§2 shared-loss]`,
-    { kinds: SINGLE },
-    async (place) => {
-      const { lock, view, a } = place;
-      const outer = await lock.lock();
-      const inner = await lock.lock({ owner: outer });
-      a.keep("requests");
-      const calls = [watch(inner.unlock()), watch(outer.unlock())];
-      await act(place);
-      await a.letGo();
-      expect(calls.map(({ outcome }) => outcome)).toEqual(["LOCK_LOST", "LOCK_LOST"]);
-      await view.wipe();
-    },
-  );
 }
 
 row.real(
@@ -339,35 +322,6 @@ row(
     expect(await lock.getHoldCount({ owner: outer })).toBe(1);
     expect([outer.isHeld, await rival.tryLock()]).toEqual([true, null]);
     await outer.unlock();
-  },
-);
-
-/** A waiter's second try, which takes what has been given back. */
-const PATIENT = { pollCap: 600_000 };
-
-row(
-  "a call that had waited goes on waiting when its grant arrives late, or is made late [§2 late-grant] [B290]",
-  { kinds: SINGLE.filter(({ exclusive }: Kind) => exclusive), client: PATIENT },
-  async ({ client, lock, rival, a, pass, settle }) => {
-    for (const way of ["replies", "requests"] as const) {
-      const theirs = await rival.lock();
-      const call = watch(lock.lock({ lease: 300 }));
-      await pass(100);
-      a.keep(way);
-      await theirs.unlock();
-      await pass(400);
-      expect(call.state).toBe("pending");
-      await a.letGo();
-      await settle();
-      expect(call.value?.isHeld).toBe(true);
-      await call.value?.unlock();
-      // No writer is said to wait, before whom no reader would go.
-      const { name } = lock;
-      await client
-        .getReadWriteLock(name)
-        .readLock()
-        .run(() => {}, { wait: 0 });
-    }
   },
 );
 

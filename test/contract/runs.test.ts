@@ -1,7 +1,7 @@
 /** Contract section 3: `lock.run` follows the call tree, and one owner acts for all runs of a tree. */
 import { expect } from "vitest";
 import { type Lock, MultiLock } from "../../src/index.js";
-import { deferred, failure, PLAIN, row, WRITE, watch } from "../support/place/index.js";
+import { deferred, PLAIN, row, watch } from "../support/place/index.js";
 
 row.real(
   "runs of a lock inside its run re-enter, through helpers, timers and runs of other locks [§3 nested-runs]",
@@ -67,22 +67,6 @@ row(
         expect(await other.isHeldByCurrentOwner({ owner: earlier })).toBe(false);
         expect(await lock.isHeldByCurrentOwner({ owner: earlier })).toBe(false);
       });
-    });
-  },
-);
-
-row(
-  "a run of the write side is refused inside a run of the read side, at any depth of the tree [§3 run-tree]",
-  { kinds: [WRITE] },
-  async ({ client, lock, other }) => {
-    const read = client.getReadWriteLock("job").readLock();
-    const refused = async () => {
-      expect(await failure(lock.run(() => 1))).toMatchObject({ code: "UPGRADE_REFUSED", lockName: "job" });
-      expect(await failure(lock.lock())).toMatchObject({ code: "UPGRADE_REFUSED" });
-    };
-    await read.run(async () => {
-      await refused();
-      await other.run(refused);
     });
   },
 );

@@ -82,18 +82,6 @@ for (const [name, call] of CALLS) {
 }
 
 row(
-  "questions about an owner that holds nothing do not ask Redis, so other data does not fail them [§2 queries]",
-  ONE,
-  async ({ lock, view }) => {
-    await view.call("SET", view.name, "paid");
-    expect(await lock.getHoldCount()).toBe(0);
-    expect(await lock.isHeldByCurrentOwner()).toBe(false);
-    expect(await view.call("GET", view.name)).toBe("paid");
-    await view.call("DEL", view.name);
-  },
-);
-
-row(
   "data that somebody writes over a held lock is a loss to the holder, and stays when the hold is given back [§6 wrong-data]",
   ONE,
   async ({ lock, view }) => {
