@@ -24,28 +24,6 @@ row.real(
   },
 );
 
-row(
-  "a second lock() is granted though those before it gave up [§3 second-while-first-waits]",
-  async ({ client, lock, rival, pass, settle }) => {
-    const theirs = await rival.lock();
-    await client.scope(async () => {
-      const controller = new AbortController();
-      const first = watch(lock.lock({ signal: controller.signal }));
-      const late = watch(lock.lock({ wait: 250 }));
-      const second = watch(lock.lock());
-      await settle();
-      controller.abort("enough");
-      await pass(250);
-      expect([first.outcome, late.outcome, second.outcome]).toEqual(["enough", "WAIT_TIMEOUT", "pending"]);
-      await theirs.unlock();
-      await pass(100);
-      expect(second.value?.isHeld).toBe(true);
-      expect(await lock.getHoldCount()).toBe(1);
-      await lock.unlock();
-    });
-  },
-);
-
 for (const kept of ["requests", "replies"] as const)
   row(
     `a tryLock() is granted though the call before it gave up with its ${kept} on the way [§3 second-while-first-waits] [B87]`,

@@ -236,27 +236,6 @@ row.real(
   },
 );
 
-for (const reason of ["forced", "taken", "expired", "unreachable", "closed"] as const) {
-  row(
-    `what ends all holds of a client as ${reason} is told with that reason, and given back [§6 reasons]`,
-    { kinds: SINGLE },
-    async ({ lock, a, settle }) => {
-      const outer = await lock.lock();
-      const holds = [outer, await lock.lock({ lease: 60_000, owner: outer })];
-      a.loseAll(reason);
-      expect(holds.map(({ isHeld }) => isHeld)).toEqual([false, false]);
-      await settle();
-      for (const hold of holds) {
-        expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason });
-        // For a close the signal is enough, so unlock() does not reject.
-        const back = watch(hold.unlock());
-        await settle();
-        expect(back.outcome).toBe(reason === "closed" ? undefined : "LOCK_LOST");
-      }
-    },
-  );
-}
-
 row(
   "a kept hold without answers is lost as unreachable before Redis lets go, and what is left is given back [§6 reasons] [F19]",
   { kinds: SINGLE, client: OPTIONS },

@@ -1,7 +1,6 @@
 /** Contract section 3: `lock.run` follows the call tree, and one owner acts for all runs of a tree. */
 import { expect } from "vitest";
-import { type Lock, MultiLock } from "../../src/index.js";
-import { deferred, PLAIN, row, watch } from "../support/place/index.js";
+import { deferred, row, watch } from "../support/place/index.js";
 
 row.real(
   "runs of a lock inside its run re-enter, through helpers, timers and runs of other locks [§3 nested-runs]",
@@ -68,26 +67,6 @@ row(
         expect(await lock.isHeldByCurrentOwner({ owner: earlier })).toBe(false);
       });
     });
-  },
-);
-
-row(
-  "a run of a group inside runs of all its members re-enters each [§3 run-tree]",
-  { kinds: [PLAIN] },
-  async ({ client, server }) => {
-    const [first, last] = [client.getLock("job"), client.getLock("last")] as [Lock, Lock];
-    const group = new MultiLock(first, last);
-    await first.run((outer) =>
-      last.run((inner) =>
-        group.run(
-          ({ members }) => {
-            expect(members.map(({ ownerId }) => ownerId)).toEqual([outer.ownerId, inner.ownerId]);
-            expect(server.names().length).toBe(2);
-          },
-          { wait: 0 },
-        ),
-      ),
-    );
   },
 );
 

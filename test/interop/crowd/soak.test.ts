@@ -16,7 +16,7 @@ const ROUNDS = 8;
 const ENOUGH: Readonly<Record<string, number>> = {
   ...Object.fromEntries(["Node", "Java"].flatMap((side) => KINDS.map((kind) => [`${side} ${kind}`, 50]))),
   ...{
-    "changes of side": 500,
+    "changes of side": 200,
     "renewed stays": 1,
     nested: 1,
     downgraded: 1,

@@ -11,14 +11,12 @@ import {
   forFile,
   forTest,
   ownConnections,
-  PATIENCE,
   startCluster,
   startClusterProxy,
   startProxy,
   startRedis,
   until,
 } from "../../support/index.js";
-import { watch } from "../../support/outcome.js";
 import { NEVER } from "./place.js";
 
 failOnUnhandledRejections();
@@ -124,29 +122,4 @@ test("no call is run by the clock of another master of the cluster [§5 counts-o
     expect(limits(proxy)[0]).toBeLessThan(longAgo());
     expect(await client.getSemaphore(name).availablePermits()).toBe(2);
   }
-});
-
-test("a server that is killed and comes back: each call under way counts once, and waiters go on [§5 counts-once] [§2 waiting-survives-outage]", async () => {
-  await using faithful = await startRedis({ args: ["--appendonly", "yes", "--appendfsync", "always"] });
-  const options = { commandTimeout: PATIENCE, pollCap: NEVER };
-  const [client, other] = [0, 1].map(() => forTest(new LockClient(faithful.connect(), options))) as [
-    LockClient,
-    LockClient,
-  ];
-  const names = Array.from({ length: 12 }, (_, i) => `number-${i}`);
-  for (const name of names) await faithful.call("SET", name, 50);
-  await other.getCountDownLatch("gate").trySetCount(1);
-  const { done } = await untilWaiting(client, () => client.getCountDownLatch("gate").await());
-  const calls = names.flatMap((name) => [
-    watch(client.getSemaphore(name).acquire(2)),
-    watch(client.getSemaphore(name).release(5)),
-    watch(client.getSemaphore(name).run(() => {}, { permits: 7 })),
-  ]);
-  await faithful.kill();
-  await faithful.restart();
-  await until("all are over", () => calls.every(({ state }) => state !== "pending"));
-  expect(calls.map(({ error }) => error)).toEqual(calls.map(() => undefined));
-  expect(await faithful.call("MGET", ...names)).toEqual(names.map(() => "53"));
-  await other.getCountDownLatch("gate").countDown();
-  expect(await done).toBe(true);
 });
