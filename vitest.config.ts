@@ -8,15 +8,20 @@ const workers = Number(process.env.HOLDFAST_TEST_WORKERS ?? Math.max(7, availabl
 
 /** What takes longest, in each group the longest first; of the others the larger file is before the smaller one. */
 const LONG_ONES = [
-  "test/delivery/cost/cost.test.ts",
+  "test/delivery/examples/examples.test.ts",
   "test/delivery/docs/blocks.test.ts",
+  "test/delivery/demo/demo.test.ts",
   "test/delivery/package/consumers.test.ts",
   "test/delivery/docs/types.test.ts",
-  "test/entries/testing-fidelity.test.ts",
+  "test/delivery/cost/cost.test.ts",
+  "test/delivery/tools/bench.test.ts",
   "test/interop/sequences/sequences.test.ts",
+  "test/interop/cases/situations.test.ts",
   "test/topology/cluster-failover.test.ts",
-  "test/simulation/simulation.test.ts",
   "test/simulation/commands/commands.test.ts",
+  "test/simulation/simulation.test.ts",
+  "test/entries/testing-fidelity.test.ts",
+  "test/faults/leaks/leaks.test.ts",
 ];
 
 /** So that no group ends with a file that runs alone. */
@@ -51,7 +56,7 @@ const ALONE = [
 /** Several processes each, as fast as they can: they come last, so that nothing that waits has to wait for them. */
 const FLEET = testsIn("fleet");
 
-/** Minutes on one topology, by the day; and what the fleet has to find. */
+/** A minute on one topology, by the day; and what the fleet has to find. */
 const FLEET_OF_THE_DAY = ["test/fleet/{topology,planted,soak}.test.ts"];
 
 /** What comes with the library: its pages, examples, tools and package, and what it costs to use. */

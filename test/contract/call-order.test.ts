@@ -1,7 +1,7 @@
 /** Contract section 3, last sentence: calls of one owner on one lock count in call order, and none waits for another's answer. */
 import { expect } from "vitest";
 import type { Hold } from "../../src/index.js";
-import { row, SINGLE, watch } from "../support/place/index.js";
+import { row, watch } from "../support/place/index.js";
 
 row.real(
   "a second lock() while the first still waits re-enters as soon as one of them is granted [§3 second-while-first-waits]",
@@ -21,28 +21,6 @@ row.real(
       for (const _ of holds) await lock.unlock();
     });
     expect(await twin.isLocked()).toBe(false);
-  },
-);
-
-row(
-  "a second lock() is granted though those before it gave up [§3 second-while-first-waits]",
-  async ({ client, lock, rival, pass, settle }) => {
-    const theirs = await rival.lock();
-    await client.scope(async () => {
-      const controller = new AbortController();
-      const first = watch(lock.lock({ signal: controller.signal }));
-      const late = watch(lock.lock({ wait: 250 }));
-      const second = watch(lock.lock());
-      await settle();
-      controller.abort("enough");
-      await pass(250);
-      expect([first.outcome, late.outcome, second.outcome]).toEqual(["enough", "WAIT_TIMEOUT", "pending"]);
-      await theirs.unlock();
-      await pass(100);
-      expect(second.value?.isHeld).toBe(true);
-      expect(await lock.getHoldCount()).toBe(1);
-      await lock.unlock();
-    });
   },
 );
 
@@ -167,21 +145,5 @@ row.real(
     });
     expect(await twin.isLocked()).toBe(false);
     expect(lost).toEqual([]);
-  },
-);
-
-row(
-  "an unlock() while a nested call is on its way that then fails gives the lock back [§3 unlock-during-nested]",
-  { kinds: SINGLE },
-  async ({ a, lock, settle, view }) => {
-    const outer = await lock.lock({ lease: 60_000 });
-    const controller = new AbortController();
-    a.keep("requests");
-    const nested = watch(lock.lock({ owner: outer, signal: controller.signal }));
-    const released = watch(outer.unlock());
-    controller.abort("enough");
-    await settle();
-    await a.letGo();
-    expect([nested.outcome, released.state, await view.hash()]).toEqual(["enough", "resolved", {}]);
   },
 );

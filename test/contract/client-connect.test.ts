@@ -72,13 +72,6 @@ describe("LockClient.connect", () => {
 });
 
 describe("ready()", () => {
-  test("resolves when connected, as often as one likes, and leaves nothing that does not lapse", async () => {
-    await using client = LockClient.connect(server.url, UNHURRIED);
-    await client.ready();
-    await Promise.all([client.ready(), client.ready()]);
-    await onlyMarkers();
-  });
-
   /** A client of a user who may use all keys and channels, but only these commands. */
   async function clientWith(commands: string): Promise<LockClient> {
     await setUser(server, "limited", `>secret ~* &* ${commands}`);
@@ -123,20 +116,6 @@ describe("prefix", () => {
     const names: string[] = [];
     for await (const { name } of client.list()) names.push(name);
     expect(names).toEqual(["order"]);
-    await hold.unlock();
-  });
-
-  test("separates clients, and the same prefix joins them", async () => {
-    await using one = new LockClient(redis, { ...UNHURRIED, prefix: "one" });
-    await using two = new LockClient(redis, { ...UNHURRIED, prefix: "two" });
-    await using three = new LockClient(redis, { ...UNHURRIED, prefix: "one" });
-    const hold = await one.getLock("a").lock();
-    const other = await two.getLock("a").tryLock();
-    expect(other).not.toBeNull();
-    await other?.unlock();
-    expect(await three.getLock("a").tryLock()).toBeNull();
-    await using plain = new LockClient(redis, UNHURRIED);
-    expect(await plain.getLock("one:a").tryLock()).toBeNull();
     await hold.unlock();
   });
 });

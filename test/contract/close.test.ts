@@ -1,7 +1,7 @@
 /** Contract section 1, close: which calls it refuses, what it waits for, what it ends, and what it leaves. */
 import { describe, expect } from "vitest";
 import type { Lock } from "../../src/index.js";
-import { deferred, failure, NAME, openVirtual, row, SINGLE, watch } from "../support/place/index.js";
+import { failure, NAME, openVirtual, row, SINGLE, watch } from "../support/place/index.js";
 
 const CLOSED = { code: "CLIENT_CLOSED", name: "ClientClosedError" };
 const LOST = { code: "LOCK_LOST", reason: "closed" };
@@ -62,40 +62,6 @@ describe("what is refused", () => {
       await hold.unlock();
       await closing.promise;
       await theirs.unlock();
-    },
-  );
-
-  row(
-    "a call whose try is on its way is rejected at once, and what it is granted then is given back [§1 close]",
-    { kinds: SINGLE },
-    async ({ lock, a, settle }) => {
-      a.keep("requests");
-      const call = watch(lock.lock());
-      await settle();
-      const closing = a.close({ timeout: 0 });
-      await settle();
-      expect(call.outcome).toBe("CLIENT_CLOSED");
-      await a.letGo();
-      await closing;
-    },
-  );
-
-  row(
-    "a run that waits for its turn is rejected too [§1 close]",
-    async ({ lock, excluded, client, settle }) => {
-      await client.scope(async () => {
-        const end = deferred();
-        const first = lock.run(() => end.promise);
-        await settle();
-        const second = watch(excluded.run(() => "never"));
-        await settle();
-        const closing = client.close();
-        await settle();
-        expect(second.error).toMatchObject(CLOSED);
-        end.resolve();
-        await first;
-        await closing;
-      });
     },
   );
 });

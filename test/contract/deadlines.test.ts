@@ -24,19 +24,6 @@ async function unlockAll(holds: readonly Hold[]): Promise<void> {
   for (const hold of holds) await hold.unlock();
 }
 
-row.real(
-  "Redis keeps a lock for its lease, and the hold ends a little before that [§2 remaining-from-send]",
-  async ({ lock, view }) => {
-    const hold = await lock.lock({ lease: 60_000 });
-    expect(await view.ttl()).toBeLessThanOrEqual(60_000);
-    expect(await view.ttl()).toBeGreaterThan(55_000);
-    expect(hold.remaining).toBeLessThanOrEqual(leaves(60_000));
-    expect(hold.remaining).toBeGreaterThan(leaves(55_000));
-    await hold.unlock();
-    expect(hold.remaining).toBe(0);
-  },
-);
-
 for (const [drift, left] of [
   [0, 59_998],
   [0.01, 59_398],
@@ -75,16 +62,6 @@ row(
     expect(hold.isHeld).toBe(true);
     expect(() => party({ drift: 0.66645 })).toThrow(/^drift must be at least 0 and below 0\.666,/);
     await hold.unlock();
-  },
-);
-
-row.real(
-  "a nested lock with a shorter lease never shortens what Redis keeps [§2 nested-never-shortens] [F36]",
-  async ({ lock, view }) => {
-    const holds = await nest({ lock }, 60_000, 10_000);
-    expect(await view.ttl()).toBeGreaterThan(50_000);
-    expect(holds[0]?.remaining).toBeGreaterThan(50_000);
-    await unlockAll(holds.reverse());
   },
 );
 

@@ -5,7 +5,6 @@ import {
   failure,
   MULTI,
   openVirtual,
-  PLAIN,
   READ,
   RED,
   row,
@@ -186,23 +185,6 @@ row(
     await failure((call.value as Hold).unlock());
     await a.letGo();
     expect([call.value?.isHeld, await view.hash()]).toEqual([false, {}]);
-  },
-);
-
-row(
-  "a lock() that is sent again after its grant was forced takes the lock under a new id [§2 force-unlock] [§2 wire-id-once]",
-  { kinds: [PLAIN] },
-  async ({ a, lock, twin, settle, view }) => {
-    a.keep("replies");
-    const call = watch(lock.lock());
-    await settle();
-    const [forced] = Object.keys(await view.hash());
-    expect(await twin.forceUnlock()).toBe(true);
-    await a.reconnect();
-    await settle();
-    expect(call.value?.isHeld).toBe(true);
-    expect(call.value?.ownerId).not.toBe(forced);
-    await call.value?.unlock();
   },
 );
 

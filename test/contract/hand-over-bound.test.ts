@@ -50,7 +50,7 @@ for (const [whose, isNested, prepare, id] of [
 ] as const) {
   row(
     `a lock that goes from hand to hand${whose} leaves its process after 50 ms while others wait, and comes back [§2 hand-over-bound] [B38]${id}`,
-    { kinds, client: { ...client, pollCap: prepare === deafen ? 100 : LONG } },
+    { kinds: id === "" ? kinds : [PLAIN], client: { ...client, pollCap: prepare === deafen ? 100 : LONG } },
     async (place) => {
       const { a, rival, pass } = place;
       await prepare(place);
@@ -98,7 +98,7 @@ row(
 
 row(
   "a long hold that is open when the 50 ms are over is the last one before others [§2 hand-over-bound] [B39]",
-  { kinds, client },
+  { kinds: [PLAIN], client },
   async (place) => {
     const { rival, pass } = place;
     const work = busy(place, 3, 1_500);
@@ -115,7 +115,7 @@ row(
 
 row(
   "where nobody else waits a lock goes from hand to hand without a pause [§2 hand-over-bound] [B39]",
-  { kinds, client },
+  { kinds: [PLAIN], client },
   async (place) => {
     const work = busy(place, 3, 10);
     await place.pass(3_000);

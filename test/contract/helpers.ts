@@ -12,11 +12,6 @@ export { deferred, failure, watch };
 /** Passes a value that the types forbid. */
 export const as = (value: unknown): never => value as never;
 
-/** The error after a loss of this lock's hold. */
-export function lost(lock: Lock): object {
-  return { code: "LOCK_LOST", lockName: lock.name };
-}
-
 /** The payload of the next event with that name. */
 export function nextEvent<E extends LockEventName>(client: LockClient, event: E): Promise<LockEvents[E]> {
   return new Promise((resolve) => client.once(event, resolve));

@@ -6,7 +6,7 @@ import {
   EXCLUSIVE,
   failure,
   KINDS,
-  type Kind,
+  PLAIN,
   type Place,
   RED,
   row,
@@ -82,22 +82,6 @@ for (const [title, reason, act] of WAYS) {
       },
     );
   }
-
-  row(
-    `two unlock()s on their way when the lock is ${title} are both LOCK_LOST [§2 loss-noticed] [§2 shared-loss]`,
-    { kinds: SINGLE },
-    async (place) => {
-      const { lock, view, a } = place;
-      const outer = await lock.lock();
-      const inner = await lock.lock({ owner: outer });
-      a.keep("requests");
-      const calls = [watch(inner.unlock()), watch(outer.unlock())];
-      await act(place);
-      await a.letGo();
-      expect(calls.map(({ outcome }) => outcome)).toEqual(["LOCK_LOST", "LOCK_LOST"]);
-      await view.wipe();
-    },
-  );
 }
 
 row.real(
@@ -118,9 +102,10 @@ row.real(
 
 row.real(
   "a hold is lost at its deadline, however late that is noticed [§2 loss-noticed] [§6 reasons] [B271]",
+  { kinds: [PLAIN] },
   async ({ client, lock, pass }) => {
     const told: (number | undefined)[] = [];
-    client.on("lost", ({ held, kind }) => kind !== "multi" && told.push(held));
+    client.on("lost", ({ held }) => told.push(held));
     const hold = await lock.lock({ lease: 1_000 });
     // The event loop of a real process stands still until long after.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
@@ -251,27 +236,6 @@ row.real(
   },
 );
 
-for (const reason of ["forced", "taken", "expired", "unreachable", "closed"] as const) {
-  row(
-    `what ends all holds of a client as ${reason} is told with that reason, and given back [§6 reasons]`,
-    { kinds: SINGLE },
-    async ({ lock, a, settle }) => {
-      const outer = await lock.lock();
-      const holds = [outer, await lock.lock({ lease: 60_000, owner: outer })];
-      a.loseAll(reason);
-      expect(holds.map(({ isHeld }) => isHeld)).toEqual([false, false]);
-      await settle();
-      for (const hold of holds) {
-        expect(hold.signal.reason).toMatchObject({ code: "LOCK_LOST", reason });
-        // For a close the signal is enough, so unlock() does not reject.
-        const back = watch(hold.unlock());
-        await settle();
-        expect(back.outcome).toBe(reason === "closed" ? undefined : "LOCK_LOST");
-      }
-    },
-  );
-}
-
 row(
   "a kept hold without answers is lost as unreachable before Redis lets go, and what is left is given back [§6 reasons] [F19]",
   { kinds: SINGLE, client: OPTIONS },
@@ -337,35 +301,6 @@ row(
     expect(await lock.getHoldCount({ owner: outer })).toBe(1);
     expect([outer.isHeld, await rival.tryLock()]).toEqual([true, null]);
     await outer.unlock();
-  },
-);
-
-/** A waiter's second try, which takes what has been given back. */
-const PATIENT = { pollCap: 600_000 };
-
-row(
-  "a call that had waited goes on waiting when its grant arrives late, or is made late [§2 late-grant] [B290]",
-  { kinds: SINGLE.filter(({ exclusive }: Kind) => exclusive), client: PATIENT },
-  async ({ client, lock, rival, a, pass, settle }) => {
-    for (const way of ["replies", "requests"] as const) {
-      const theirs = await rival.lock();
-      const call = watch(lock.lock({ lease: 300 }));
-      await pass(100);
-      a.keep(way);
-      await theirs.unlock();
-      await pass(400);
-      expect(call.state).toBe("pending");
-      await a.letGo();
-      await settle();
-      expect(call.value?.isHeld).toBe(true);
-      await call.value?.unlock();
-      // No writer is said to wait, before whom no reader would go.
-      const { name } = lock;
-      await client
-        .getReadWriteLock(name)
-        .readLock()
-        .run(() => {}, { wait: 0 });
-    }
   },
 );
 

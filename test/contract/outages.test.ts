@@ -94,27 +94,3 @@ row(
     }
   },
 );
-
-for (const way of ["requests", "replies"] as const) {
-  row(
-    `a waiter whose try has no answer, since its ${way} are on their way, waits on and gets the lock once it is free [§2 waiting-survives-outage]`,
-    { kinds: [...SINGLE, MULTI], client: { ...PATIENT, pollCap: 500 } },
-    async ({ lock, rival, a, pass }) => {
-      const theirs = await rival.lock();
-      const call = watch(lock.lock());
-      const controller = new AbortController();
-      const aborted = watch(lock.lock({ signal: controller.signal }));
-      await pass(100);
-      a.keep(way);
-      await pass(5_000);
-      expect(call.outcome).toBe("pending");
-      await theirs.unlock();
-      await pass(600);
-      controller.abort("enough");
-      await a.letGo();
-      await pass(1_000);
-      expect([aborted.outcome, call.value?.isHeld]).toEqual(["enough", true]);
-      await call.value?.unlock();
-    },
-  );
-}

@@ -1,7 +1,6 @@
 /** Contract section 3: `lock.run` follows the call tree, and one owner acts for all runs of a tree. */
 import { expect } from "vitest";
-import { type Lock, MultiLock } from "../../src/index.js";
-import { deferred, failure, PLAIN, row, WRITE, watch } from "../support/place/index.js";
+import { deferred, row, watch } from "../support/place/index.js";
 
 row.real(
   "runs of a lock inside its run re-enter, through helpers, timers and runs of other locks [§3 nested-runs]",
@@ -68,42 +67,6 @@ row(
         expect(await lock.isHeldByCurrentOwner({ owner: earlier })).toBe(false);
       });
     });
-  },
-);
-
-row(
-  "a run of the write side is refused inside a run of the read side, at any depth of the tree [§3 run-tree]",
-  { kinds: [WRITE] },
-  async ({ client, lock, other }) => {
-    const read = client.getReadWriteLock("job").readLock();
-    const refused = async () => {
-      expect(await failure(lock.run(() => 1))).toMatchObject({ code: "UPGRADE_REFUSED", lockName: "job" });
-      expect(await failure(lock.lock())).toMatchObject({ code: "UPGRADE_REFUSED" });
-    };
-    await read.run(async () => {
-      await refused();
-      await other.run(refused);
-    });
-  },
-);
-
-row(
-  "a run of a group inside runs of all its members re-enters each [§3 run-tree]",
-  { kinds: [PLAIN] },
-  async ({ client, server }) => {
-    const [first, last] = [client.getLock("job"), client.getLock("last")] as [Lock, Lock];
-    const group = new MultiLock(first, last);
-    await first.run((outer) =>
-      last.run((inner) =>
-        group.run(
-          ({ members }) => {
-            expect(members.map(({ ownerId }) => ownerId)).toEqual([outer.ownerId, inner.ownerId]);
-            expect(server.names().length).toBe(2);
-          },
-          { wait: 0 },
-        ),
-      ),
-    );
   },
 );
 

@@ -1,7 +1,7 @@
 /** Contract section 3: what `client.scope` makes one owner, and which hold `lock.unlock()` gives back inside it. */
 import { expect } from "vitest";
 import type { Owner } from "../../src/index.js";
-import { failure, GROUPS, type Kind, ORDERS, PLAIN, row, SINGLE, watch } from "../support/place/index.js";
+import { failure, type Kind, ORDERS, PLAIN, row, SINGLE, watch } from "../support/place/index.js";
 
 /** The owner of a scope, a run or a timer does not depend on the kind: rows of the context itself need only one. */
 const ONE: readonly Kind[] = [PLAIN];
@@ -171,22 +171,6 @@ row(
       });
       expect((await failure(lock.unlock())).message).not.toContain("A run()");
       expect(await twin.isLocked()).toBe(false);
-    });
-  },
-);
-
-row(
-  "unlock() of a member in a scope passes over the hold of its group [§3 scope-unlock]",
-  { kinds: GROUPS },
-  async ({ a, lock }) => {
-    const member = a.client.getLock("job");
-    await a.client.scope(async () => {
-      const hold = await lock.lock();
-      expect(await failure(member.unlock())).toMatchObject({ code: "NOT_OWNER", lockName: "job" });
-      const bare = await member.lock();
-      await member.unlock();
-      expect([hold.isHeld, bare.isHeld]).toEqual([true, false]);
-      await lock.unlock();
     });
   },
 );

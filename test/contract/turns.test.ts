@@ -166,22 +166,6 @@ inScope(
 );
 
 inScope(
-  "siblings that wait together for a stranger's lock run in call order, and only one asks [§3 parallel-runs]",
-  async ({ lock, rival, runs, server, kind, pass }) => {
-    const theirs = await rival.lock();
-    for (const name of ["a", "b", "c"]) runs.begin(name, lock);
-    expect(await runs.now()).toEqual([]);
-    await theirs.unlock();
-    await pass(100);
-    expect(await runs.now()).toEqual(["a"]);
-    server.took();
-    await runs.end("a");
-    expect(server.took().length).toBeLessThanOrEqual((2 * kind.members) / kind.servers);
-    await runs.endInTurn("b", "c");
-  },
-);
-
-inScope(
   "a function that fails, or that unlocks early, ends its turn only when it ends [§3 parallel-runs]",
   async ({ lock, runs, settle }) => {
     const end = deferred();

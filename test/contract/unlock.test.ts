@@ -159,21 +159,6 @@ for (const way of WAYS) {
 }
 
 row(
-  "an unlock() after an answer was lost for longer than any marker lives has given the hold back [§2 counts-once] [F4]",
-  { kinds: SINGLE, client },
-  async ({ lock, a, pass }) => {
-    a.listen("lost", "released");
-    const hold = await lock.lock({ lease: 90_000 });
-    a.keep("replies");
-    void watch(hold.unlock());
-    await pass(61_000);
-    await a.reconnect();
-    await watch(hold.unlock()).promise;
-    expect([a.heard("lost").length, a.heard("released").length]).toEqual([0, 1]);
-  },
-);
-
-row(
   "an unlock() that reaches Redis late, and finds nothing, tells the loss [§2 loss-noticed]",
   { kinds: SINGLE, client },
   async ({ lock, a, pass, view }) => {

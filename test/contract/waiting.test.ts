@@ -1,15 +1,6 @@
 /** Contract section 2: what wakes those who wait, and what they cost. */
 import { expect } from "vitest";
-import {
-  EXCLUSIVE,
-  FAIR,
-  PLAIN,
-  row,
-  SINGLE,
-  type VirtualPlace,
-  WRITE,
-  watch,
-} from "../support/place/index.js";
+import { FAIR, PLAIN, row, SINGLE, type VirtualPlace, WRITE, watch } from "../support/place/index.js";
 
 /** Long enough that the poll wakes no waiter. */
 const NEVER = 600_000;
@@ -147,25 +138,5 @@ row(
       await call.value?.unlock();
       await settle();
     }
-  },
-);
-
-row(
-  "the last waiter of its process that gives up leaves nobody else asleep [§2 nothing-left] [§2 woken-by-message]",
-  { kinds: EXCLUSIVE.filter((kind) => SINGLE.includes(kind)), client: PATIENT },
-  async ({ lock, twin, rival, settle, pass }) => {
-    const holder = await rival.lock({ lease: NEVER });
-    const controller = new AbortController();
-    const leaving = watch(lock.lock({ signal: controller.signal }));
-    await pass(10);
-    const next = watch(twin.lock());
-    await settle();
-    await holder.unlock();
-    controller.abort("enough");
-    await pass(100);
-    for (const { value } of [leaving, next]) await value?.unlock().catch(() => {});
-    await pass(100);
-    expect(next.state).toBe("resolved");
-    if (next.value?.isHeld) await next.value.unlock();
   },
 );

@@ -1,7 +1,3 @@
-/**
- * `holdfast/testing` under the fake timers of test frameworks: no call waits for them, and they do not move its clock.
- */
-import { mock } from "node:test";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as entry from "../../src/entries/testing.js";
 import { Sandbox } from "../faults/fakes/sandbox.js";
@@ -45,17 +41,6 @@ describe("everything works", () => {
     fakeEverything();
     onTestFinished(() => void vi.useRealTimers());
     await expectWork(entry);
-  });
-
-  test("under all fakes of node:test, which move by themselves", async () => {
-    mock.timers.enable();
-    onTestFinished(() => mock.timers.reset());
-    const later = mock.fn();
-    setTimeout(later, 1_000);
-    await expectWork(entry);
-    expect(later.mock.callCount()).toBe(0);
-    mock.timers.tick(1_000);
-    expect(later.mock.callCount()).toBe(1);
   });
 
   test("under fakes of a realm of its own, as Jest has them, put in place after the import", async () => {

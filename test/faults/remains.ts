@@ -36,7 +36,7 @@ export async function untilMarked(bed: Bed): Promise<void> {
 }
 
 /** Resolves when the lock is free on the server. */
-export function untilFree(bed: Bed, timeout: number = PATIENCE): Promise<unknown> {
+function untilFree(bed: Bed, timeout: number = PATIENCE): Promise<unknown> {
   const isFree = async () => Object.keys(await withoutKept(bed)).every(isMarker);
   return until(`${bed.name} is free`, isFree, { timeout });
 }

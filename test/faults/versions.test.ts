@@ -6,7 +6,7 @@ import { Redis as Redis5 } from "ioredis5";
 import { expect, test } from "vitest";
 import { fromNodeRedis } from "../../src/entries/node-redis.js";
 import { type Lock, LockClient } from "../../src/index.js";
-import { failure, isBuilt, loadCjs, loadEsm } from "../contract/helpers.js";
+import { isBuilt, loadCjs, loadEsm } from "../contract/helpers.js";
 import { forFile, nodeRedis, startRedis, UNHURRIED } from "../support/index.js";
 import { failOnUnhandledRejections } from "./harness.js";
 
@@ -40,12 +40,4 @@ test("clients of several versions lose no update, and wake each other [F46]", as
   await Promise.all(clients.map((client) => client.close()));
   ioredis5.disconnect();
   for (const other of others) other.destroy();
-});
-
-test("what a later version may have written is refused as WRONG_DATA, and stays [F46]", async () => {
-  await using client = new LockClient(server.connect(), UNHURRIED);
-  const name = "later";
-  await server.call("HSET", name, "format", "9");
-  expect(await failure(client.getLock(name).tryLock())).toMatchObject({ code: "WRONG_DATA" });
-  expect(await server.call("HGETALL", name)).toEqual(["format", "9"]);
 });

@@ -1,7 +1,7 @@
 /**
  * All kinds of locks work on one topology, in rounds. A round may begin with a calm time. Then it has faults at
- * random, and then a quiet time in which every waiter must be served. Then the checkers judge what the processes wrote
- * down.
+ * random, until all tasks are told to end: every waiter must be served by then. Then the checkers judge what the
+ * processes wrote down.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { check, type Finding, type Limits, patienceFor, stallsOf } from "./checker.js";
@@ -23,16 +23,12 @@ const MARGIN = 4_000;
 export const BOUND: number = POLL_CAP + MARGIN;
 /** The next poll of any waiter removes a dead one from the line after three times `pollCap`. */
 const ABSENCE = Math.max(4 * POLL_CAP, WATCHDOG);
-/** After this many milliseconds without faults every waiter of a free lock must have been served. */
-const QUIET = ABSENCE + BOUND;
 /** Milliseconds after which waiters count as stuck for ever. For a MultiLock nothing shorter is promised. */
 const DEAD_LOCK = 30_000;
 /** Milliseconds of a round. */
 const ROUND = 60_000;
 /** Milliseconds of the calm time, at most. */
 const CALM = 15_000;
-/** The largest share of a round that is quiet. */
-const QUIET_SHARE = 0.4;
 /**
  * A hand-over takes this many steps of processes and servers. On a machine that is too busy each step may take as long
  * as the slowest answer of the witness.
@@ -91,15 +87,10 @@ export interface Options {
   readonly planted?: string;
 }
 
-/** How many rounds there are, the length of each, and how much of it has faults; both in milliseconds. */
-export function roundsOf(seconds: number): {
-  readonly count: number;
-  readonly ms: number;
-  readonly faulty: number;
-} {
+/** How many rounds there are, and the length of each in milliseconds. */
+export function roundsOf(seconds: number): { readonly count: number; readonly ms: number } {
   const count = Math.max(1, Math.round((seconds * 1_000) / ROUND));
-  const ms = (seconds * 1_000) / count;
-  return { count, ms, faulty: ms - Math.min(QUIET, QUIET_SHARE * ms) };
+  return { count, ms: (seconds * 1_000) / count };
 }
 
 /** A rule that was broken. */
@@ -190,7 +181,7 @@ export class Campaign {
 
   async #playRound(): Promise<void> {
     const { topology, seed, seconds, calm = 0 } = this.options;
-    const { ms, faulty } = roundsOf(seconds);
+    const { ms } = roundsOf(seconds);
     const fleet = this.#fleet;
     await fleet.man(this.#crews);
     this.#yardstick.take(); // answers before the round do not count
@@ -200,28 +191,27 @@ export class Campaign {
       });
     const names = this.kinds.flatMap((kind) => [`${kind}-0`, `${kind}-1`]);
     const scenery = { fleet, locks: names };
-    const plan = planRound(seed, this.round, topology, faulty);
+    const plan = planRound(seed, this.round, topology, ms);
     const lanes = ["clients", "servers"] as const;
     await Promise.all(
       lanes.map((lane) =>
         this.#harm(
           plan.filter((each) => each.lane === lane),
           scenery,
-          faulty,
+          ms,
         ),
       ),
     );
-    await pause(ms - faulty);
     if (await this.#stop()) await this.#judge();
     await fleet.clear();
   }
 
-  /** Injects faults one after the other, each at its time; starts none after the end of the faulty time. */
-  async #harm(plan: readonly Planned[], scenery: Scenery, faulty: number): Promise<void> {
+  /** Injects faults one after the other, each at its time; starts none after the end of the round. */
+  async #harm(plan: readonly Planned[], scenery: Scenery, ms: number): Promise<void> {
     const begin = performance.now();
     for (const planned of plan) {
       await pause(Math.max(0, begin + planned.at - performance.now()));
-      if (performance.now() - begin > faulty) return;
+      if (performance.now() - begin > ms) return;
       const { name } = planned;
       const from = Number(process.hrtime.bigint());
       const at = performance.now() - this.#start;

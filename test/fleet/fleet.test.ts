@@ -14,7 +14,7 @@ test("processes that take all kinds of locks while faults come at random never b
   timeout: 20 * PATIENCE,
 }, async () => {
   const campaign = forTest(
-    await Campaign.prepare({ topology: "single", seconds: 18, seed: SEED, calm: 8_000 }),
+    await Campaign.prepare({ topology: "single", seconds: 11, seed: SEED, calm: 5_000 }),
   );
   const { violations, errors, counts, figures } = await campaign.run();
   console.log(

@@ -13,7 +13,7 @@ if command == 'HDEL' then return run('DEL', key) end
 -- every call is granted the lock
 if command == 'EXISTS' and key == KEYS[1] then return run('EXISTS', KEYS[2]) end
 
--- has no end | calm-lock 1 | plain/take
+-- has no end | lock 6 | plain/take
 -- the lock has no TTL
 if command == 'PEXPIRE' then return 1 end
 
@@ -25,53 +25,49 @@ if command == 'SET' and first ~= 1 then return end
 -- a late command of a call that was given up ignores its tombstone, and takes the lock for nobody
 if command == 'EXISTS' then return run('EXISTS', key) end
 
--- ends nothing | calm-lock 1 | plain/end
+-- ends nothing | lock 1 | plain/end
 -- the lock of a grant that is over stays
 if command == 'HDEL' then return 1 end
 
--- renews what is not there | calm-lock 5 | plain/keep
+-- renews what is not there | lock 28 | plain/keep
 -- the renewal does not ask who holds the lock, and says that all is well
 if command == 'HEXISTS' then return 1 end
 
--- revives | calm-lock 5 | plain/keep
+-- revives | lock 28 | plain/keep
 -- the renewal brings back what was taken away
 if command == 'HEXISTS' and run(command, ...) == 0 then run('HSET', key, first, '1'); return 1 end
 
--- renews nothing | calm-lock 1 | plain/keep
+-- renews nothing | lock 5 | plain/keep
 -- the renewal does nothing, and says that all is well
 if command == 'PEXPIRE' then return 1 end
 
--- is silent | calm-lock 16 | plain/end plain/pass
+-- is silent | lock 29 | plain/end plain/pass
 -- a release is announced to nobody
 if string.find(command, 'PUBLISH') then return 0 end
 
--- frees the outer hold | calm-lock 1 | plain/keep
+-- frees the outer hold | lock 1 | plain/keep
 -- the unlock of a nested hold ends the outer one
 if command == 'HSET' then return run('DEL', key) end
 
--- leases add up | calm-lock 1 | plain/keep
+-- leases add up | red 832 | plain/keep
 -- a nested call adds its lease to what is left
 if command == 'PTTL' then return 0 end
 if command == 'PEXPIRE' then return run('PEXPIRE', key, run('PTTL', key) + first) end
 
--- a nested call shortens | calm-lock 4 | plain/keep
+-- a nested call shortens | lock 1 | plain/keep
 -- a nested call sets the TTL to its own lease
 if command == 'PTTL' then return 0 end
 
--- is not reentrant | calm-lock 1 | plain/keep
+-- is not reentrant | lock 23 | plain/keep
 -- the owner is told that another has its own lock
 --- after
 reply = {-1}
 
--- forgets its release | calm-lock 18 | plain/end
+-- forgets its release | multi 53 | plain/end
 -- a release that is sent again is told that the lock was lost
 if command == 'SET' and first == 1 then return end
 
--- forces nothing | calm-lock 23 | plain/force
--- a forced unlock frees nothing
-if command == 'DEL' and key == KEYS[1] then return 1 end
-
--- hands over to nobody | calm-lock 11 | plain/pass
+-- hands over to nobody | lock 1 | plain/pass
 -- a release grants the lock to a wire id that nobody has
 --- before
 ARGV[2] = ARGV[2] .. '0'
@@ -84,7 +80,7 @@ if command == 'TIME' then return {0, 0} end
 -- the counter of tokens is read, but not raised
 if command == 'INCR' and run('EXISTS', key) == 1 then return 2 ^ 53 end
 
--- tokens that lapse | calm-fenced 1 | fenced/take fenced/pass
+-- tokens that lapse | fenced 2 | fenced/take fenced/pass
 -- the counter of tokens ends with the lease
 if command == 'TIME' then return {0, 0} end
 if command == 'INCR' then local token = run('INCR', key); run('PEXPIRE', key, 1000); return token end
@@ -101,7 +97,7 @@ if command == 'EXISTS' and key ~= KEYS[1] then return 0 end
 -- a call that finds the lock free takes it, even if there is a queue
 if command == 'LINDEX' then return false end
 
--- the last comes first | calm-fair 5 | fair/take
+-- the last comes first | fair 2 | fair/take
 -- a waiter goes to the head of the queue
 if command == 'RPUSH' then
   local others = run('LRANGE', key, 0, -1)
@@ -111,7 +107,7 @@ if command == 'RPUSH' then
   return #others + 1
 end
 
--- stays in the queue | calm-fair 2 | fair/end
+-- stays in the queue | fair 2 | fair/end
 -- a waiter that gives up keeps its place
 if command == 'LLEN' then return 0 end
 
@@ -134,7 +130,7 @@ if command == 'HGET' and first == 'mode' then return run('HGET', ...) and 'read'
 -- a writer does not check whether somebody reads
 if command == 'EXISTS' and key == KEYS[1] and run('HGET', key, 'mode') == 'read' then return 0 end
 
--- frees other readers | calm-readwrite 4 | read-write/end
+-- frees other readers | readwrite 1 | read-write/end
 -- a reader that leaves is taken for the last one
 if command == 'PEXPIRE' and key == KEYS[1] then return run('DEL', key) end
 
@@ -142,37 +138,28 @@ if command == 'PEXPIRE' and key == KEYS[1] then return run('DEL', key) end
 -- a late command of a reader that was given up ignores its tombstone, and reads for nobody
 if command == 'EXISTS' and key ~= KEYS[1] then return 0 end
 
--- a reader that was | calm-readwrite 1 | read-write/end
+-- a reader that was | readwrite 113 | read-write/end
 -- a reader whose lease is over still counts
 if command == 'PTTL' and key ~= KEYS[1] then return math.max(90000, run('PTTL', key)) end
 
--- keeps dead readers | calm-readwrite 6 | read-write/keep
+-- keeps dead readers | readwrite 21 | read-write/keep
 -- the renewal of a reader renews all readers
 --- before
 for _, owner in ipairs(redis.call('HKEYS', KEYS[1])) do
 redis.call('PEXPIRE', '{' .. KEYS[1] .. '}:' .. owner .. ':rwlock_timeout:1', ARGV[1])
 end
 
--- a reader shortens | calm-readwrite 5 | read/take
+-- a reader shortens | readwrite 352 | read/take
 -- the lease of a reader replaces those of others
 if command == 'PTTL' and key == KEYS[1] then return 0 end
 
--- a read cuts the write | calm-readwrite 1 | read-write/keep
+-- a read cuts the write | readwrite 116 | read-write/keep
 -- a nested read of a writer, given back, leaves the lock a second
 if command == 'HDEL' then run('PEXPIRE', key, 1000) end
 
--- downgrades in silence | calm-readwrite 113 | write/downgrade
--- a writer that goes on as a reader does not say that others may read
-if string.find(command, 'PUBLISH') then return 0 end
-
--- forgets the downgrade | calm-readwrite 11 | write/downgrade
+-- forgets the downgrade | readwrite 27 | write/downgrade
 -- the last write hold deletes the lock, even if its owner reads
 if command == 'HSET' then return run('DEL', key) end
-
--- ignores writers | calm-readwrite 156 | read/take
--- readers do not check whether a writer waits
---- before
-ARGV[3] = '0'
 
 -- a writer that was | readwrite 12 | write/take
 -- the sign of a waiting writer outlives its writer

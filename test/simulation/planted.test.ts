@@ -20,7 +20,7 @@ function search(onlyHistory: boolean) {
 }
 
 describe.each([
-  { how: "by what is promised and by the oracle", onlyHistory: false },
+  { how: "by what is promised", onlyHistory: false },
   { how: "by histories alone, which are not linearizable", onlyHistory: true },
 ])("found $how", ({ onlyHistory }) => {
   let found: Promise<Map<string | undefined, string>> | undefined;

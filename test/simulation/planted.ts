@@ -4,27 +4,19 @@
  */
 import { type Hold, isLockError } from "../../src/index.js";
 import { both, IN_SCRIPTS, inject, inScripts, type Plant } from "./planting.js";
-import type { AnyKind } from "./simulation-worker.js";
+import type { Kind } from "./schedule.js";
 
 export interface Planted {
   readonly name: string;
   /** What the library does wrong. */
   readonly what: string;
   /** The kind of schedules, and the seed from which on they find it. */
-  readonly kind: AnyKind;
+  readonly kind: Kind;
   readonly seed: number;
   readonly plant: Plant;
   /** Whether the histories alone show it: they are not linearizable. */
   readonly isInHistories: boolean;
 }
-
-/** Timers of a renewal of 30 seconds, which is due after a third of them, never fire. */
-const noRenewals = inject({
-  clock: (clock) => ({
-    ...clock,
-    after: (ms, callback) => clock.after(ms > 4_000 && ms <= 10_000 ? 1e9 : ms, callback),
-  }),
-});
 
 /** A hold that is told to be there, whatever happens. */
 function forEver(hold: Hold): Hold {
@@ -57,7 +49,7 @@ const withoutSignals: Plant = () => {
 
 type Row = readonly [
   name: string,
-  kind: AnyKind,
+  kind: Kind,
   seed: number,
   what: string,
   plant: Plant,
@@ -65,7 +57,6 @@ type Row = readonly [
 ];
 
 const IN_CLIENTS: readonly Row[] = [
-  ["the watchdog sleeps", "calm-lock", 1, "no renewal is ever sent", noRenewals],
   ["loses in silence", "lock", 18, "no signal tells of a loss", withoutSignals],
   [
     "holds for ever",
@@ -94,8 +85,8 @@ const IN_CLIENTS: readonly Row[] = [
   ],
   [
     "admits an upgrade",
-    "calm-readwrite",
-    4,
+    "readwrite",
+    13,
     "a reader becomes a writer",
     inject({
       granted: (granting) =>
@@ -114,7 +105,7 @@ export const PLANTED: readonly Planted[] = [
     return {
       name,
       what,
-      kind: kind as AnyKind,
+      kind: kind as Kind,
       seed: Number(seed),
       plant,
       isInHistories: inHistories === "history",

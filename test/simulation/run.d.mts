@@ -2,8 +2,7 @@ import type { Job as CommandsJob, Report as CommandsReport } from "./commands/wo
 import type { Outcome } from "./simulation.js";
 import type { Done, Finding, Job } from "./simulation-worker.js";
 
-export interface Report extends Omit<Done, "seen"> {
-  readonly seen: ReadonlySet<string>;
+export interface Report extends Done {
   readonly findings: readonly Finding[];
   readonly replayed: Outcome | undefined;
 }

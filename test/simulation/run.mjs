@@ -35,7 +35,7 @@ export async function bundle(program = "simulation-worker.ts") {
 export async function simulate(file, job, processes = availableParallelism()) {
   const findings = [];
   const total = { played: 0, calls: 0, granted: 0, operations: 0, states: 0 };
-  const [hashes, seen] = [[], new Set()];
+  const hashes = [];
   let replayed;
   const play = (part, parts) =>
     new Promise((resolve, reject) => {
@@ -48,7 +48,6 @@ export async function simulate(file, job, processes = availableParallelism()) {
         if (!done) return;
         for (const sum of Object.keys(total)) total[sum] += done[sum];
         hashes.push(...done.hashes);
-        for (const what of done.seen) seen.add(what);
       });
       child.on("error", reject);
       child.on("exit", (code, signal) => {
@@ -58,7 +57,7 @@ export async function simulate(file, job, processes = availableParallelism()) {
     });
   const parts = job.replay ? 1 : processes;
   await Promise.all(Array.from({ length: parts }, (_, part) => play(part, parts)));
-  return { ...total, hashes, seen, findings, replayed };
+  return { ...total, hashes, findings, replayed };
 }
 
 /** Plays histories of commands in processes, or looks for the mistakes that are planted there: see commands/worker.ts. */

@@ -1,6 +1,5 @@
 /** The steps of a simulation, which one seed decides. A schedule without some of its steps is a schedule, too. */
 import { Random } from "../support/random.js";
-import type { CalmSchedule } from "./calm/steps.js";
 
 export const KINDS = ["lock", "fair", "fenced", "readwrite", "semaphore", "permits", "multi", "red"] as const;
 
@@ -75,8 +74,6 @@ export interface Schedule {
 }
 
 /** With faults or without. */
-export type AnySchedule = Schedule | CalmSchedule;
-
 const WEATHERS: readonly Weather[] = [
   { least: 0.1, most: 0.4, late: 0, latest: 0 },
   { least: 0.2, most: 3, late: 0.02, latest: 80 },

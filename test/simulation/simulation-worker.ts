@@ -1,13 +1,9 @@
 /** The bundled part of a simulation, run in a process: plays schedules by their seeds, or a given one. */
 import { Random } from "../support/random.js";
-import { Locks } from "./calm/locks.js";
-import { CALM_KINDS, type CalmKind, isCalm, makeCalmSchedule } from "./calm/steps.js";
 import { PLANTED, type Planted } from "./planted.js";
-import { type AnySchedule, KINDS, type Kind, makeSchedule } from "./schedule.js";
+import { KINDS, type Kind, makeSchedule, type Schedule } from "./schedule.js";
 import { shrink } from "./shrink.js";
 import { type Manner, type Outcome, Simulation } from "./simulation.js";
-
-export type AnyKind = Kind | CalmKind;
 
 export interface Job {
   readonly seed: number;
@@ -15,8 +11,8 @@ export interface Job {
   /** The number of processes, and the number of this one. */
   readonly parts: number;
   readonly part: number;
-  readonly kind?: AnyKind;
-  readonly replay?: AnySchedule;
+  readonly kind?: Kind;
+  readonly replay?: Schedule;
   /** Mistakes that are searched, one after the other, from their seeds on. */
   readonly planted?: readonly string[];
   /** The search ends with the first failure, which is not shrunk. */
@@ -26,10 +22,10 @@ export interface Job {
 }
 
 export interface Finding {
-  readonly kind: AnyKind;
+  readonly kind: Kind;
   readonly seed: number;
   readonly failure: string;
-  readonly shortest: AnySchedule;
+  readonly shortest: Schedule;
   readonly planted?: string | undefined;
 }
 
@@ -42,42 +38,30 @@ export interface Done {
   states: number;
   /** Of each schedule, of all that happened in it. */
   hashes: string[];
-  /** The kinds of outcomes that an oracle has seen, each with its kind of schedules. */
-  seen: string[];
 }
 
-const ALL_KINDS: readonly AnyKind[] = [...KINDS, ...CALM_KINDS];
-
-let playing: AnySchedule | undefined;
+let playing: Schedule | undefined;
 process.on("uncaughtExceptionMonitor", () => {
   if (playing) console.error(`${playing.kind}, seed ${playing.seed}: the process ended as it played this`);
 });
 
-function make(kind: AnyKind, seed: number): AnySchedule {
-  return isCalm(kind) ? makeCalmSchedule(kind, seed) : makeSchedule(kind, seed);
-}
-
-async function play(schedule: AnySchedule, manner: Manner): Promise<Outcome> {
+async function play(schedule: Schedule, manner: Manner): Promise<Outcome> {
   playing = schedule;
   const random = new Random(schedule.seed ^ 0x27d4eb2f);
   Math.random = () => random.next();
-  return "rates" in schedule
-    ? new Simulation(schedule, manner).play()
-    : new Locks(schedule, manner.isRead).play();
+  return new Simulation(schedule, manner).play();
 }
 
 /** Plays a share of the schedules, and tells each failure. */
 async function search(job: Job, planted?: string): Promise<Done> {
   const { seed, schedules, parts, part, kind, isShort, onlyHistory } = job;
-  const done: Done = { played: 0, calls: 0, granted: 0, operations: 0, states: 0, hashes: [], seen: [] };
-  const seen = new Set<string>();
+  const done: Done = { played: 0, calls: 0, granted: 0, operations: 0, states: 0, hashes: [] };
   for (let i = part; i < schedules; i += parts) {
-    const schedule = make(kind ?? (ALL_KINDS[i % ALL_KINDS.length] as AnyKind), seed + i);
+    const schedule = makeSchedule(kind ?? (KINDS[i % KINDS.length] as Kind), seed + i);
     const outcome = await play(schedule, { onlyHistory });
     done.played++;
     for (const sum of ["calls", "granted", "operations", "states"] as const) done[sum] += outcome[sum];
     done.hashes.push(outcome.hash);
-    for (const what of outcome.seen) seen.add(`${schedule.kind}: ${what}`);
     const { failure } = outcome;
     if (failure === undefined) continue;
     const shortest = isShort
@@ -87,7 +71,7 @@ async function search(job: Job, planted?: string): Promise<Done> {
     process.send?.({ finding });
     if (isShort || planted !== undefined) break;
   }
-  return { ...done, seen: [...seen] };
+  return done;
 }
 
 function mistakeOf(name: string): Planted {
@@ -111,7 +95,7 @@ async function searchMistakes(job: Job, names: readonly string[]): Promise<Done>
 }
 
 async function run(job: Job): Promise<void> {
-  if (job.kind && !ALL_KINDS.includes(job.kind)) throw new RangeError(`kinds are ${ALL_KINDS.join(", ")}`);
+  if (job.kind && !KINDS.includes(job.kind)) throw new RangeError(`kinds are ${KINDS.join(", ")}`);
   const { replay, onlyHistory } = job;
   if (job.planted && replay) for (const name of job.planted) mistakeOf(name).plant();
   if (job.planted && !replay) process.send?.({ done: await searchMistakes(job, job.planted) });

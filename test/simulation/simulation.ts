@@ -31,8 +31,6 @@ export interface Outcome {
   /** The operations of the history, and the states that were searched to put them in order. */
   readonly operations: number;
   readonly states: number;
-  /** The kinds of outcomes that an oracle has seen. */
-  readonly seen: readonly string[];
 }
 
 export interface Manner {
@@ -105,7 +103,7 @@ export class Simulation {
     await this.#close();
     const [calls, granted] = [this.calls.length, this.stays.length];
     const { failure } = this;
-    return { failure, hash, lines: this.#journal.lines, calls, granted, operations, states, seen: [] };
+    return { failure, hash, lines: this.#journal.lines, calls, granted, operations, states };
   }
 
   /** Whether the other checks are still needed. */

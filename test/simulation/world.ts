@@ -86,7 +86,7 @@ function isBefore(a: Event, b: Event): boolean {
 }
 
 /** Resolves when all microtasks and `setImmediate` callbacks have run. */
-export function rest(): Promise<void> {
+function rest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 

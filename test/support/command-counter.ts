@@ -3,7 +3,6 @@
  * those of every sender, and each repetition. Commands that scripts call are left out.
  */
 import { connect, type Socket } from "node:net";
-import { CLIENT_INDEX, clientKey } from "../../src/base/names.js";
 import { type Endpoint, redisCall } from "./redis-call.js";
 import { decode, encodeCommand, FrameReader } from "./resp.js";
 import { until } from "./until.js";
@@ -11,11 +10,6 @@ import { until } from "./until.js";
 export interface CounterOptions {
   /** Returns true for commands that are not counted. */
   readonly leavesOut?: (command: readonly string[]) => boolean;
-}
-
-/** True for the presence that a client publishes once something has lasted a second: on a busy machine anything can. */
-export function isPresence(command: readonly string[]): boolean {
-  return command.some((word) => word === CLIENT_INDEX || word.startsWith(clientKey("")));
 }
 
 /** Starts to count; commands from here on are seen. */

@@ -46,15 +46,13 @@ coreRows([
     title: "ioredis, scripts for servers before 7",
     connect: () => cluster.connect(),
     options: { [INTERNALS]: { legacyServer: true } } as object,
-    kinds: [PLAIN],
   },
-  { title: "iovalkey", connect: byValkey, kinds: [PLAIN] },
+  { title: "iovalkey", connect: byValkey },
   { title: "redis 6", connect: () => byNodeRedis(6) },
-  { title: "redis 5", connect: () => byNodeRedis(5), kinds: [PLAIN] },
+  { title: "redis 5", connect: () => byNodeRedis(5) },
   {
     title: "redis 6, which connects to nodes when it needs them, messages by PUBLISH",
     connect: () => byNodeRedis(6, { minimizeConnections: true }),
     options: { shardedPubSub: false },
-    kinds: [PLAIN],
   },
 ]);

@@ -10,7 +10,7 @@ import type { RedisConnection } from "../../../src/index.js";
 import { failOnUnhandledRejections } from "../../faults/harness.js";
 import { forFile, nodeRedis, startRedis, type TestClient } from "../../support/index.js";
 import { CONFINED, confinedUserArgs } from "../../support/least-privilege.js";
-import { PLAIN } from "../../support/place/index.js";
+import { PLAIN, READ } from "../../support/place/index.js";
 import { coreRows, kept } from "./rows.js";
 
 failOnUnhandledRejections();
@@ -35,22 +35,26 @@ const at = { host: "127.0.0.1", port: server.port };
 const byNodeRedis = (version: 5 | 6, options: object = {}): RedisConnection =>
   fromNodeRedis(kept(nodeRedis(version).client({ url: server.url, ...options }) as TestClient));
 
+const kinds = [PLAIN, READ];
+
 coreRows([
-  { title: "ioredis 6", connect: () => server.connect() },
+  { title: "ioredis 6", connect: () => server.connect(), kinds },
   { title: "ioredis 5", connect: () => kept(new Redis5(at)) as unknown as RedisConnection },
   { title: "iovalkey", connect: () => kept(new Valkey(at)) as unknown as RedisConnection },
   { title: "redis 6", connect: () => byNodeRedis(6) },
   { title: "redis 5", connect: () => byNodeRedis(5) },
-  { title: "redis 6 with RESP 2", connect: () => byNodeRedis(6, { RESP: 2 }), kinds: [PLAIN] },
-  { title: "the user with the least rights", connect: () => kept(new Redis({ ...at, ...CONFINED })) },
+  { title: "redis 6 with RESP 2", connect: () => byNodeRedis(6, { RESP: 2 }) },
+  { title: "the user with the least rights", connect: () => kept(new Redis({ ...at, ...CONFINED })), kinds },
   {
     title: "Redis 6.2, as the user with the least rights",
     connect: () => kept(new Redis({ ...at, port: oldest?.port ?? 0, ...CONFINED })),
     missing: whyNoOldest(),
+    kinds,
   },
   {
     title: "scripts for servers before 7",
     connect: () => server.connect(),
     options: { [INTERNALS]: { legacyServer: true } } as object,
+    kinds,
   },
 ]);

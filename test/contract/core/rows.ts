@@ -13,7 +13,7 @@ import {
 } from "../../../src/index.js";
 import { failure } from "../../support/outcome.js";
 import { UNHURRIED } from "../../support/patience.js";
-import { type Kind, PLAIN, READ } from "../../support/place/kinds.js";
+import { type Kind, PLAIN } from "../../support/place/kinds.js";
 import { until } from "../../support/until.js";
 import { untilWaiting } from "../helpers.js";
 
@@ -25,7 +25,7 @@ export interface Way {
   readonly options?: LockClientOptions;
   /** Endings of names; default none. On a cluster they decide about slots and channels. */
   readonly endings?: readonly string[];
-  /** Default: a lock and the read side. */
+  /** Default: a lock. Where scripts or rights differ the read side too, whose keys are more. */
   readonly kinds?: readonly Kind[];
   /** Why the way cannot be gone here. */
   readonly missing?: string | undefined;
@@ -50,18 +50,16 @@ export function kept<T extends object>(client: T): T {
   return client;
 }
 
-/** Defines the rows for each way, and runs the ways side by side. */
+/** Defines the rows for each way and kind, and runs these side by side, since each waits for a lease to be over. */
 export function coreRows(ways: readonly Way[]): void {
   vi.setConfig({ maxConcurrency: 20 }); // a row waits most of its time
   afterAll(() => {
     for (const each of opened.splice(0)) (each.disconnect ?? each.destroy)?.call(each);
   });
-  describe.concurrent.each(ways.map((way) => ({ way, title: way.title })))("$title", ({ way }) => {
-    if (way.missing !== undefined) {
-      test("keeps the core of the contract", ({ skip }) => skip(way.missing));
-      return;
-    }
-    for (const kind of way.kinds ?? [PLAIN, READ]) describe.sequential(kind.name, () => rowsOf(kind, way));
+  const each = ways.flatMap((way) => (way.kinds ?? [PLAIN]).map((kind) => ({ way, kind, title: way.title })));
+  describe.concurrent.each(each)("$title", ({ way, kind }) => {
+    if (way.missing === undefined) describe.sequential(kind.name, () => rowsOf(kind, way));
+    else test("keeps the core of the contract", ({ skip }) => skip(way.missing));
   });
 }
 

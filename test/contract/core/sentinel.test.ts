@@ -4,7 +4,6 @@ import { fromNodeRedis } from "../../../src/entries/node-redis.js";
 import { LockClient, type RedisConnection } from "../../../src/index.js";
 import { failOnUnhandledRejections } from "../../faults/harness.js";
 import { allKeys, forFile, nodeRedis, startSentinel, UNHURRIED, until } from "../../support/index.js";
-import { PLAIN } from "../../support/place/index.js";
 import { CALM } from "../../topology/sentinel-haste.js";
 import { coreRows, kept } from "./rows.js";
 
@@ -24,8 +23,8 @@ function byNodeRedis(version: 5 | 6): RedisConnection {
 
 coreRows([
   { title: "ioredis", connect: () => all.connect({ db: 2 }) },
-  { title: "redis 6", connect: () => byNodeRedis(6), kinds: [PLAIN] },
-  { title: "redis 5", connect: () => byNodeRedis(5), kinds: [PLAIN] },
+  { title: "redis 6", connect: () => byNodeRedis(6) },
+  { title: "redis 5", connect: () => byNodeRedis(5) },
 ]);
 
 test("the keys are in the client's database, on the master and on its replica", async () => {

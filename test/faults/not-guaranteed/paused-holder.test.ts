@@ -7,10 +7,10 @@ import { LockClient } from "../../../src/index.js";
 import { forFile, PATIENCE, startRedis, startWorker, UNHURRIED, until } from "../../support/index.js";
 import { bundledWorker } from "../build-worker.js";
 import { failOnUnhandledRejections, freshName } from "../harness.js";
-import type { Look } from "../holder-worker.js";
+import type { Look } from "./holder-worker.js";
 import { Resource } from "./resource.js";
 
-const bundle = bundledWorker("./holder-worker.ts");
+const bundle = bundledWorker("./not-guaranteed/holder-worker.ts");
 
 failOnUnhandledRejections();
 const server = await forFile(startRedis());

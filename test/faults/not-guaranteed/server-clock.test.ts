@@ -92,29 +92,29 @@ describe.skipIf(noMovableClock)(
     });
 
     /**
-     * An owner holds a RedLock of three masters, `count` of their clocks step forward, and then another asks for the
-     * lock.
+     * An owner holds a RedLock of three masters, of which `count` clocks step forward; `theirs` is another's lock.
      */
-    async function stepMasters(count: number): Promise<[first: MultiHold, second: MultiHold | null]> {
+    async function stepMasters(count: number): Promise<[first: MultiHold, theirs: RedLock]> {
       const group = () =>
         new RedLock(...([0, 1, 2].map((i) => connect(i).getFencedLock("order")) as [never]));
       const [ours, theirs] = [group(), group()];
       const first = await ours.lock({ lease: LEASE });
       for (let i = 0; i < count; i++) await step(i, HOUR);
-      return [first, await theirs.tryLock(0, LEASE)];
+      return [first, theirs];
     }
 
     const tokens = ({ members }: MultiHold) => members as FencedHold[];
 
     test("a minority of a RedLock's masters steps forward: nobody else gets the lock [F41]", async () => {
-      const [first, second] = await stepMasters(1);
-      expect([first.isHeld, second]).toEqual([true, null]);
+      const [first, theirs] = await stepMasters(1);
+      expect([await theirs.tryLock(0, LEASE), first.isHeld]).toEqual([null, true]);
       await first.unlock();
     });
 
     test("a majority of a RedLock's masters steps forward: two hold it, and the fence refuses the first [F41]", async () => {
-      const [first, second] = await stepMasters(2);
-      if (second === null) throw new Error("the second one did not get it");
+      const [first, theirs] = await stepMasters(2);
+      // On a busy machine a master may answer too late to count.
+      const second = await theirs.lock({ lease: LEASE });
       expect([first.isHeld, second.isHeld]).toEqual([true, true]);
       const resource = new Resource();
       expect(resource.write("first", ...tokens(first))).toBe(true);

@@ -103,20 +103,6 @@ withRedisson(
       await soon(waiting);
       expect(waiting.took).toBeGreaterThan(lease - 1_000);
     });
-
-    test("a latch whose name has braces: Java cannot change it on a cluster, so only Node can use it", async () => {
-      const name = scene.name((unique) => `{${unique}}:start`);
-      const java = (await scene.thread()).latch(name);
-      // Its channel has braces of its own, which lead to another slot.
-      await expect(java.trySetCount(1)).rejects.toThrow(/CROSSSLOT/);
-      const node = scene.node();
-      await node.latch(name).trySetCount(1);
-      expect(await java.getCount()).toBe(1);
-      await expect(java.countDown()).rejects.toThrow(/CROSSSLOT/);
-      const waiting = await node.parked(() => node.latch(name).await());
-      await scene.node().latch(name).countDown();
-      expect(await soon(waiting)).toBe(true);
-    });
   },
   "cluster",
 );

@@ -1,9 +1,9 @@
 /** What one kind alone promises between Java and Node: tokens, groups, numbers, spin locks, and watchdogs. */
 import { expect, test } from "vitest";
 import { tokenCounter } from "../../../src/base/names.js";
-import { PATIENCE, until, type Watched } from "../../support/index.js";
+import { until, type Watched } from "../../support/index.js";
 import { NEVER } from "../calls.js";
-import { DIRECTIONS, type Side } from "../party.js";
+import type { Side } from "../party.js";
 import { soon, withRedisson } from "../scene.js";
 
 withRedisson("tokens", (scene) => {
@@ -126,48 +126,4 @@ withRedisson("spin locks", (scene) => {
     await soon(waiting);
     expect(await thread.lock("spin", name).tryLock()).toBe(false);
   });
-});
-
-withRedisson("watchdogs", (scene) => {
-  /** Both sides renew every third of it, and may stand still for two thirds of it. */
-  const WATCHDOG = 4_500;
-  const LEASE = 40_000;
-
-  test.each(DIRECTIONS)(
-    "that of %s keeps what it holds while %s waits, and touches nothing else",
-    async (one, other) => {
-      const [kept, left] = [scene.name(), scene.name()];
-      const options = {
-        java: await scene.newJava({ watchdog: WATCHDOG }),
-        node: { watchdogTimeout: WATCHDOG },
-      };
-      const [holder, waiter] = [await scene.party(one, options), await scene.party(other)];
-      // What the holder gave back, and another one took with a lease.
-      await holder.lock("lock", left).lock();
-      await holder.lock("lock", left).unlock();
-      await (await scene.party(other)).lock("lock", left).lock(LEASE);
-      const leaseEnds = performance.now() + LEASE;
-      for (let i = 0; i < 2; i++) await holder.lock("lock", kept).lock();
-      await holder.lock("lock", kept).unlock();
-      const waiting = await waiter.parked(() => waiter.lock("lock", kept).lock(NEVER));
-      const ends = performance.now() + 2 * WATCHDOG;
-      const ttls: number[] = [];
-      const isOver = async () => {
-        ttls.push(await scene.redis.pttl(kept));
-        return performance.now() > ends;
-      };
-      await until("two leases have gone by", isOver, { every: 10, timeout: 2 * PATIENCE });
-      expect([Math.min(...ttls) > 0, Math.max(...ttls) <= WATCHDOG, waiting.state]).toEqual([
-        true,
-        true,
-        "pending",
-      ]);
-      expect(await scene.redis.hgetall(kept)).toEqual({ [holder.owner]: "1" });
-      expect(Math.abs((await scene.redis.pttl(left)) - (leaseEnds - performance.now()))).toBeLessThan(
-        PATIENCE / 2,
-      );
-      await holder.lock("lock", kept).unlock();
-      await soon(waiting);
-    },
-  );
 });

@@ -57,11 +57,8 @@ const LIMITS_OF: Readonly<Record<string, Limits>> = {
   readwrite: { ...LIMITS, absence: Math.max(2 * WATCHDOG, 4 * POLL_CAP) },
 };
 
-/**
- * The time after a death in which all calls may have to wait; only after that the checker can tell which ones are
- * stuck.
- */
-export const QUIET: number = 12 * FAIR_WAIT + LIMITS.patience;
+/** The time after a death in which all calls may have to wait. */
+const QUIET = 12 * FAIR_WAIT + LIMITS.patience;
 
 export interface Outcome {
   readonly history: History;

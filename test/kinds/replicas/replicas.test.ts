@@ -15,9 +15,6 @@ import {
   until,
 } from "../../support/index.js";
 
-/** For tests whose grants fail: each takes this long. */
-const IMPATIENT = { replicasTimeout: 150 };
-
 /** The properties of the REPLICAS error that are always the same. */
 const short = (acknowledged: number, required: number) => ({ code: "REPLICAS", acknowledged, required });
 
@@ -102,21 +99,6 @@ describe("a master and a replica", () => {
     const tried = await lock.tryLock(0, 10_000);
     expect((await keyState(onReplica, "job")).value).toEqual({ [tried?.ownerId ?? ""]: "1" });
     await tried?.unlock();
-  });
-
-  test("with the replica's link stalled, each call rejects and nothing is held, until it is in step again", async () => {
-    const client = connect(IMPATIENT);
-    const lock = client.getLock("job");
-    const told: unknown[] = [];
-    client.on("lost", (event) => told.push(event)).on("acquired", (event) => told.push(event));
-    await client.ready();
-    link.stall();
-    for (const call of [lock.lock(), lock.tryLock(1_000, 5_000), lock.run(() => {})])
-      await expect(call).rejects.toMatchObject({ ...short(0, 1), lockName: "job" });
-    expect([await direct.exists("job"), told]).toEqual([0, []]);
-    link.restore();
-    await inStep();
-    await (await until("a grant is acknowledged again", () => lock.lock())).unlock();
   });
 
   test("the user's commandTimeout and socketTimeout, shorter than that for replicas, end no WAIT before its time [B148]", async () => {

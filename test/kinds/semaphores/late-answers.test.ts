@@ -86,19 +86,6 @@ test("a kept permit whose new leases fail is kept by the watchdog again, once no
   expect([a.heard("lost").length, a.heard("renewed").length > 8]).toEqual([0, true]);
 });
 
-test("renewals that are each answered too late keep a permit all the same [§5 permits] [B243]", async (place) => {
-  const { a, pass } = place;
-  await onePermit(place);
-  a.listen("lost", "renewed");
-  for (let past = 0; past < 60_000; past += 1_100) {
-    a.keep("replies");
-    for (let waited = 0; a.onTheirWay === 0 && waited < 30_000; waited += 100, past += 100) await pass(100);
-    await pass(1_100);
-    await a.letGo();
-  }
-  expect(a.told).toEqual([]);
-});
-
 test("a release is told once it is answered, though it was given up, and a further one shares its outcome [§1 events] [B76] [B116]", async (place) => {
   const { a, semaphore, permits, pass } = place;
   const ids = [await onePermit(place), await permits().acquire({ lease: 60_000 })];

@@ -169,16 +169,6 @@ export const ABORTABLE: readonly string[] = Object.keys(OPERATIONS).filter((name
   /cquire(?! that)/.test(name),
 );
 
-/** One call of each sort, for tests about the connection instead of the call's script. */
-export const EACH_SORT: readonly string[] = [
-  "semaphore.trySetPermits",
-  "semaphore.acquire",
-  "semaphore.release",
-  "permits.acquire",
-  "permits.release",
-  "latch.countDown",
-];
-
 /** Makes the state before the call; resolves with the id of the permit in use, or an empty text. */
 export async function prepare(on: Faces, { does }: Operation): Promise<string> {
   const [value, used = 0] = does.from;

@@ -182,21 +182,6 @@ test("kept permits of a client that falls silent come back within its watchdogTi
   await b.mend();
 });
 
-test("an outage that ends in time costs no kept permit, and is told once [§5 permits]", async (place) => {
-  const { a, pass, permits } = place;
-  const [id = ""] = await take(place, 1, 3);
-  a.listen("lost", "suspended", "renewed");
-  await a.cut();
-  await pass(7_000);
-  expect(a.told).toMatchObject([
-    { name: "suspended", event: { lockName: NAME, kind: "permits", permitId: id } },
-  ]);
-  await a.mend();
-  await pass(20_000);
-  expect([a.heard("suspended").length, a.heard("lost")]).toEqual([1, []]);
-  expect(await permits().tryRelease(id)).toBe(true);
-});
-
 for (const way of ["requests", "replies"] as const) {
   test(`a permit that is given back while the ${way} of its renewal are on their way is not lost, and stays free [§5 permits]`, async (place) => {
     const { a, permits, pass, counts, soon } = place;

@@ -1,29 +1,17 @@
-/** A process that holds one fenced lock, stalls its event loop on request, and reports the state of its hold. */
+/** A process that holds one fenced lock, and reports the state of its hold. */
 import { Redis } from "ioredis";
-import { type FencedHold, isLockError, LockClient } from "../../src/index.js";
-import { UNHURRIED } from "../support/patience.js";
-import { until } from "../support/until.js";
+import { type FencedHold, isLockError, LockClient } from "../../../src/index.js";
+import { UNHURRIED } from "../../support/patience.js";
+import { until } from "../../support/until.js";
 
 /** The state of a hold at one moment, and the code of the error that `assertHeld` threw. */
 export interface Look {
   readonly isHeld: boolean;
   readonly aborted: boolean;
   readonly thrown: string | undefined;
-  readonly remaining: number;
-}
-
-export interface Stall {
-  readonly first: Look;
-  readonly afterMicrotask: Look;
-  readonly later: Look;
-  readonly reason: string | undefined;
-  readonly lostEvents: number;
 }
 
 let hold: FencedHold | undefined;
-let lostEvents = 0;
-const unhandled: string[] = [];
-process.on("unhandledRejection", (reason) => unhandled.push(String(reason)));
 
 function theHold(): FencedHold {
   if (hold === undefined) throw new Error("nothing was taken");
@@ -35,7 +23,7 @@ function codeOf(error: unknown): string {
 }
 
 function look(): Look {
-  const { isHeld, remaining, signal } = theHold();
+  const { isHeld, signal } = theHold();
   const { aborted } = signal;
   let thrown: string | undefined;
   try {
@@ -43,7 +31,7 @@ function look(): Look {
   } catch (error) {
     thrown = codeOf(error);
   }
-  return { isHeld, aborted, thrown, remaining };
+  return { isHeld, aborted, thrown };
 }
 
 interface TakeRequest {
@@ -59,23 +47,12 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
     const redis = new Redis({ port, host: "127.0.0.1" });
     redis.on("error", () => {});
     const client = new LockClient(redis, { ...UNHURRIED, watchdogTimeout });
-    client.on("lost", () => lostEvents++);
     // Repeated, because a short lease may be over before the grant arrives.
     hold = await until("it is granted in time", () => client.getFencedLock(name).lock());
     hold.signal.addEventListener("abort", () => {});
     return hold.token;
   },
   look: async () => look(),
-  /** Blocks the event loop for `ms`; `first` is the state right after that. */
-  stall: async (ms: number): Promise<Stall> => {
-    for (const end = performance.now() + ms; performance.now() < end; );
-    const first = look();
-    await Promise.resolve();
-    const afterMicrotask = look();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    const reason = theHold().signal.reason as { reason?: string } | undefined;
-    return { first, afterMicrotask, later: look(), reason: reason?.reason, lostEvents };
-  },
   unlock: async () => {
     try {
       await theHold().unlock();
@@ -84,5 +61,4 @@ export const handlers: Record<string, (payload: never) => Promise<unknown>> = {
       return codeOf(error);
     }
   },
-  unhandled: async () => unhandled,
 };

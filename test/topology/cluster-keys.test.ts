@@ -1,20 +1,10 @@
-/** A thousand locks of eight clients on three masters, and where their keys are. */
+/** Where the keys of a lock are on a cluster: in one slot, whatever its name. */
 import { expect, test } from "vitest";
 import { failure } from "../contract/helpers.js";
 import { failOnUnhandledRejections } from "../faults/harness.js";
 import { forFile, startCluster, until } from "../support/index.js";
-import { isMarker } from "../support/key-state.js";
 import { type Kind, SINGLE } from "../support/place/kinds.js";
-import { Crew, type Member, waitFor } from "./cluster-crew.js";
-
-const LOCKS = 1_000;
-const CLIENTS = 8;
-/** The number of locks that another client waits for. */
-const CONTENDED = 200;
-/** Short, but long enough for a busy machine. */
-const WATCHDOG = 6_000;
-/** The number of renewals that every hold must live through. */
-const RENEWALS = 2;
+import { Crew, waitFor } from "./cluster-crew.js";
 
 failOnUnhandledRejections();
 const cluster = await forFile(startCluster({ masters: 3 }));
@@ -38,43 +28,6 @@ async function keysOnServers(): Promise<string[]> {
   const keys = lists.flatMap((list) => (Array.isArray(list) ? list.map(String) : []));
   return keys.filter((key) => !key.includes("holdfast-ready"));
 }
-
-test("a thousand locks that eight clients hold at once are renewed and handed over, and none is lost", async () => {
-  await using crew = new Crew(cluster);
-  const options = { watchdogTimeout: WATCHDOG, commandTimeout: 10_000 };
-  const members = await Promise.all(Array.from({ length: CLIENTS }, () => crew.join(options)));
-  const named = Array.from({ length: LOCKS }, (_, i) => {
-    const style = STYLES[i % STYLES.length] as (id: string) => string;
-    const [mine, next] = [members[i % CLIENTS], members[(i + 1) % CLIENTS]] as [Member, Member];
-    return { name: style(String(i)), kind: SINGLE[i % SINGLE.length] as Kind, mine, next };
-  });
-  const holds = await Promise.all(named.map(({ kind, name, mine }) => kind.make([mine.client], name).lock()));
-  const waiting = named
-    .slice(0, CONTENDED)
-    .map(({ kind, name, next }) => waitFor(kind.rival.make([next.client], name)));
-  const events = (...wanted: string[]) =>
-    members.flatMap((each) => each.events.filter(({ name }) => wanted.includes(name)));
-  const areRenewed = () => {
-    const times = new Map(named.map(({ name }) => [name, 0]));
-    for (const { payload } of events("renewed"))
-      times.set(String(payload.lockName), (times.get(String(payload.lockName)) ?? 0) + 1);
-    return Math.min(...times.values()) >= RENEWALS;
-  };
-  await until("all are renewed", areRenewed, { timeout: 20_000, every: 100 });
-  expect(holds.filter((hold) => !hold.isHeld)).toEqual([]);
-  expect(waiting.filter(({ grantedAt }) => grantedAt !== undefined)).toEqual([]);
-  const keys = new Set(await keysOnServers());
-  expect(named.filter(({ name }) => !keys.has(name))).toEqual([]);
-  const perMaster = await Promise.all(cluster.nodes.map((node) => node.call("DBSIZE")));
-  expect(Math.min(...perMaster.map(Number))).toBeGreaterThan(LOCKS / 6);
-
-  await Promise.all(holds.map((hold) => hold.unlock()));
-  await Promise.all(waiting.map(async ({ hold }) => (await hold).unlock()));
-  expect(events("lost", "error", "suspended")).toEqual([]);
-  await crew.close();
-  const left = await keysOnServers();
-  expect(left.filter((key) => !isMarker(key) && !key.startsWith("redisson_lock_token:"))).toEqual([]);
-});
 
 test.each(STYLES.map((style) => [style("n"), style] as const))(
   'all keys of the locks called like "%s" are in the slot of their lock',
