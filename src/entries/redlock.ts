@@ -41,6 +41,9 @@ interface Held {
   over: boolean;
 }
 
+/** Milliseconds by which the duration of {@link Redlock.using} has to be longer than the threshold. */
+const LEAST_MARGIN = 100;
+
 const HELD = new WeakMap<Lock, Held>();
 
 /** Locked resources. Made by {@link Redlock.acquire} and {@link Redlock.extend}; a lock made by hand holds nothing. */
@@ -198,15 +201,20 @@ export class Redlock extends Emitter {
     const routine = isRoutine ? settingsOrRoutine : optionalRoutine;
     if (typeof routine !== "function") throw new TypeError("redlock: using() needs a routine");
     const own = checkSettings(isRoutine ? undefined : settingsOrRoutine, this.settings);
+    const threshold = own.automaticExtensionThreshold;
+    if (threshold > duration - LEAST_MARGIN) {
+      throw new RangeError(
+        `redlock: the duration (${duration}) must be at least ${LEAST_MARGIN} ms longer than automaticExtensionThreshold (${threshold})`,
+      );
+    }
+    const lock = await this.acquire(resources, duration, own);
     return useLock({
-      duration,
-      threshold: own.automaticExtensionThreshold,
+      lock,
+      signals: (HELD.get(lock) as Held).holds.map(({ signal }) => signal),
+      settings: own,
       routine,
-      acquire: () => this.acquire(resources, duration, own),
       // Tries for as long as the lock is held: without an extension it is lost soon enough.
-      extend: (lock, goesOn) => this.#extend(lock, duration, { ...own, retryCount: -1 }, goesOn),
-      release: (lock) => this.release(lock, own),
-      signalsOf: (lock) => (HELD.get(lock) as Held).holds.map(({ signal }) => signal),
+      extend: (last, goesOn) => this.#extend(last, duration, { ...own, retryCount: -1 }, goesOn),
     });
   }
 

@@ -5,7 +5,6 @@ import { isLockError, LockClient } from "../../index.js";
 import { type Command, EXIT, type Task, UsageError } from "./command.js";
 import { deadlocks } from "./deadlocks.js";
 import { doctor } from "./doctor/doctor.js";
-import { isPipeLeft } from "./exit.js";
 import { get, unlock, watch } from "./get.js";
 import { helpOf, helpOfCommand } from "./help.js";
 import { ls, waiters } from "./ls.js";
@@ -32,6 +31,11 @@ function whyNoCommand(word = ""): string {
   if (word.startsWith("-")) return "a command is missing";
   if (word.includes("://")) return "a URL is no command: give it as --url";
   return `there is no command ${JSON.stringify(word)}`;
+}
+
+/** True if the reader of a pipe has left, which is no fault of this program. */
+export function isPipeLeft(error: NodeJS.ErrnoException): boolean {
+  return error.code === "EPIPE";
 }
 
 /** Resolves with the exit code. */

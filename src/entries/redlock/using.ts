@@ -1,6 +1,8 @@
 /** Runs a routine under a lock that is extended as long as the routine runs. */
 import { clearTimeout, LONGEST_TIMER, setTimeout, wallTime } from "../../base/platform.js";
+import type { Lock } from "../redlock.js";
 import { ExecutionError } from "./errors.js";
+import type { Settings } from "./settings.js";
 
 /** The signal that a routine gets; `error` says why it aborted. */
 export type RedlockAbortSignal = AbortSignal & {
@@ -11,30 +13,20 @@ export type RedlockAbortSignal = AbortSignal & {
 /** The function that runs under a lock. */
 export type Routine<T> = (signal: RedlockAbortSignal) => T | Promise<T>;
 
-/** Milliseconds by which a duration has to be longer than the threshold. */
-const LEAST_MARGIN = 100;
-
-/** Times are milliseconds. */
-export interface Use<L, T> {
-  readonly duration: number;
-  readonly threshold: number;
-  readonly routine: Routine<T>;
-  acquire(): Promise<L>;
-  /** Extends the lock; tries again and again as long as the lock is held and `goesOn` is true. */
-  extend(lock: L, goesOn: () => boolean): Promise<L>;
-  release(lock: L): Promise<unknown>;
+/** A lock that is acquired, and what its use needs. */
+export interface Use<T> {
+  readonly lock: Lock;
   /** The signals of the lock's holds: they abort when the lock is lost. */
-  signalsOf(lock: L): readonly AbortSignal[];
+  readonly signals: readonly AbortSignal[];
+  readonly settings: Settings;
+  readonly routine: Routine<T>;
+  /** Extends the lock; tries again and again as long as the lock is held and `goesOn` is true. */
+  extend(lock: Lock, goesOn: () => boolean): Promise<Lock>;
 }
 
-export async function useLock<L extends { readonly expiration: number }, T>(use: Use<L, T>): Promise<T> {
-  const { duration, threshold, routine } = use;
-  if (threshold > duration - LEAST_MARGIN) {
-    throw new RangeError(
-      `redlock: the duration (${duration}) must be at least ${LEAST_MARGIN} ms longer than automaticExtensionThreshold (${threshold})`,
-    );
-  }
-  let lock = await use.acquire();
+export async function useLock<T>(use: Use<T>): Promise<T> {
+  const { settings, routine } = use;
+  let { lock } = use;
   const controller = new AbortController();
   const signal: RedlockAbortSignal = controller.signal;
   let running = true;
@@ -48,7 +40,7 @@ export async function useLock<L extends { readonly expiration: number }, T>(use:
   }
 
   function extendLater(): void {
-    const left = lock.expiration - wallTime() - threshold;
+    const left = lock.expiration - wallTime() - settings.automaticExtensionThreshold;
     timer = setTimeout(
       () => {
         extension = extendNow();
@@ -66,7 +58,7 @@ export async function useLock<L extends { readonly expiration: number }, T>(use:
     }
   }
 
-  for (const each of use.signalsOf(lock)) {
+  for (const each of use.signals) {
     const lost = () =>
       abort(
         new ExecutionError("redlock: the lock was lost while its routine ran", [], { cause: each.reason }),
@@ -86,7 +78,7 @@ export async function useLock<L extends { readonly expiration: number }, T>(use:
   clearTimeout(timer);
   // An extension that is under way must not come behind the release.
   await extension;
-  const failure = await use.release(lock).then(
+  const failure = await lock.redlock.release(lock, settings).then(
     () => signal.error,
     (error: unknown) => signal.error ?? error,
   );

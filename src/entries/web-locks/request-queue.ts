@@ -17,7 +17,6 @@ import {
   type ReadWriteLock,
 } from "../../index.js";
 import { force } from "../shared/kinds.js";
-import { Before } from "./before.js";
 import type { WebLockRequest } from "./request.js";
 import type { StealNotices } from "./steal-notices.js";
 
@@ -33,6 +32,25 @@ export interface QueueParts {
 
 /** What a callback came to. */
 type Outcome = { readonly value: unknown } | { readonly error: unknown };
+
+function isWaiting({ phase }: WebLockRequest): boolean {
+  return phase === "waiting";
+}
+
+/**
+ * Whether a request surely has or awaits what keeps a later one from its lock, whatever Redis says. Of a request with
+ * `ifAvailable` that is not known yet.
+ */
+function excludes({ mode, ifAvailable }: WebLockRequest, later: WebLockRequest): boolean {
+  return !ifAvailable && (mode === "exclusive" || later.mode === "exclusive");
+}
+
+/** Whether a request may ask Redis now, behind these. */
+function mayAsk({ mode, isPlain }: WebLockRequest, before: readonly WebLockRequest[]): boolean {
+  if (mode === "shared") return before.every((earlier) => earlier.mode === "shared");
+  if (!isPlain) return before.length === 0;
+  return before.every((earlier) => earlier.mode === "exclusive" && earlier.isPlain && isWaiting(earlier));
+}
 
 export class RequestQueue {
   /** The requests that hold the lock, in the order of their grants. */
@@ -72,14 +90,15 @@ export class RequestQueue {
 
   #look(): void {
     this.#isDue = false;
-    const before = new Before();
+    const before: WebLockRequest[] = [];
     for (const request of [...this.pending]) {
       if (request.phase === "queued") {
-        if (request.ifAvailable && before.excludes(request)) void this.#refuse(request);
-        else if (before.admits(request)) this.#begin(request, before.waits);
+        const isExcluded = before.some((earlier) => excludes(earlier, request));
+        if (request.ifAvailable && isExcluded) void this.#refuse(request);
+        else if (mayAsk(request, before)) this.#begin(request, before.some(isWaiting));
         else request.hasWaited = request.isPlain;
       }
-      if (request.phase !== "over") before.add(request);
+      if (request.phase !== "over") before.push(request);
     }
   }
 
@@ -130,7 +149,8 @@ export class RequestQueue {
         // Sent right behind the release, before waiters elsewhere have heard of it.
         const asked = this.#ask(request, 0);
         await forced;
-        notices.tell(info?.holders ?? []);
+        // When somebody has the lock: a holder that looked earlier would take its hold for expired.
+        void request.answered.then(() => notices.tell(info?.holders ?? []));
         isTaken = await asked;
       }
     } catch (error) {
