@@ -76,6 +76,9 @@ export interface LockEvents {
 /** What {@link LockClient.on} listens for. */
 export type LockEventName = keyof LockEvents;
 
+/** What an event tells in addition to what it is about. */
+export type Details<E extends LockEventName> = Omit<LockEvents[E], "lockName" | "kind">;
+
 const NAMES: Record<LockEventName, true> = {
   acquired: true,
   released: true,
@@ -155,16 +158,6 @@ export class Events {
     if (!this.heard("released")) return this.figures.ended("released", held);
     const { lockName, kind } = about;
     this.emit("released", { lockName, kind, ownerId: hold.ownerId, held });
-  }
-
-  /**
-   * Tells that a call ended without a grant after it had `waited`. `error`: what the call rejects with; undefined if
-   * its wait was over. There is no event for an error that is neither an abort nor a close: the call itself reports it.
-   */
-  tellEnd(about: LockEvent, { wait, signal }: CallLimits, waited: number, error?: unknown): void {
-    if (error === undefined && wait === 0) return this.emit("rejected", about);
-    const reason = error === undefined ? "timeout" : reasonOf(error, signal);
-    if (reason) this.emit("gaveUp", { ...about, reason, waited });
   }
 }
 

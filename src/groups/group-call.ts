@@ -96,17 +96,6 @@ export abstract class GroupCall<M extends Members = Members>
     return group;
   }
 
-  protected override tellWaiting(): void {
-    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
-    this.wanted.emit("waiting", { ownerId: this.toldId });
-  }
-
-  protected override tellEnd(error: unknown): void {
-    const about = { ...this.wanted.about, ownerId: this.toldId };
-    const waited = this.env.clock.mono() - this.begun;
-    for (const { events } of this.wanted.envs) events.tellEnd(about, this, waited, error);
-  }
-
   protected override withdraw(): undefined {
     if (this.seats.length > 0) this.giveBack();
   }

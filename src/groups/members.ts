@@ -1,6 +1,6 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
 import type { LockError } from "../base/errors.js";
-import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Details, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
@@ -107,7 +107,7 @@ export class Members implements Wanted {
   }
 
   /** Emits an event on every member's client. */
-  emit<E extends LockEventName>(event: E, details: Omit<LockEvents[E], "lockName" | "kind">): void {
+  emit<E extends LockEventName>(event: E, details: Details<E>): void {
     for (const { events } of this.envs) events.emit(event, { ...details, ...this.about } as LockEvents[E]);
   }
 

@@ -147,17 +147,6 @@ export class Call extends Claim implements OwnCall {
     this.fail(error);
   }
 
-  protected override tellWaiting(): void {
-    const { events } = this.env;
-    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
-    if (events.heard("waiting")) events.emit("waiting", { ...this.wanted.about, ownerId: this.toldId });
-  }
-
-  protected override tellEnd(error: unknown): void {
-    const { env, toldId, wanted: kind } = this;
-    env.events.tellEnd({ ...kind.about, ownerId: toldId }, this, env.clock.mono() - this.begun, error);
-  }
-
   override unsure(): void {
     // A try to nest claims nothing.
     if (!this.#into) super.unsure();

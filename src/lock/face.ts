@@ -208,11 +208,6 @@ export abstract class LockFace<H extends Hold = Hold> {
     return [lockKey, ...memberKeys];
   }
 
-  /** Of the lock's client, or of those of the members, each once. */
-  get #envs(): Env[] {
-    return [...new Set(this.#wanted.parts.map(({ env }) => env))];
-  }
-
   /** Whether a hold or a call is on this lock, on this side. */
   #isOn({ lockKey, side }: Pick<OwnLock, "lockKey" | "side">): boolean {
     return lockKey === this.#wanted.lockKey && side === this.#wanted.side;
@@ -274,7 +269,8 @@ export abstract class LockFace<H extends Hold = Hold> {
   async #holder(): Promise<string | undefined> {
     const isNear = ({ env, key }: Part) => !env.runner.servers.isUnresponsive(key);
     const near = this.#wanted.parts.filter(isNear);
-    const told = this.#envs.map((env) => env.whoHolds(near.filter((part) => part.env === env)));
+    const envs = [...new Set(near.map(({ env }) => env))];
+    const told = envs.map((env) => env.whoHolds(near.filter((part) => part.env === env)));
     return foremost(await Promise.all(told));
   }
 
@@ -295,18 +291,10 @@ export abstract class LockFace<H extends Hold = Hold> {
           "unlock() outside a scope does not know whose hold to give back",
           "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()",
         ];
-    const bare = this.#hasBareHold ? ". This client holds it by a bare lock()" : "";
     const run = isInsideRun(this.#wanted.lockKey)
       ? ". A run() gives its hold back by itself when its function ends"
       : "";
-    return `lock "${this.name}": ${what}${bare}; ${cure}${run}`;
-  }
-
-  /** Whether any owner of this client has a hold of the lock by a `lock()` or `tryLock()`. */
-  get #hasBareHold(): boolean {
-    const isBare = (hold: HoldRecord) => hold.origin === "bare" && this.#isOn(hold);
-    const holds = this.#env.live.all().flatMap((grant) => grant.holds);
-    return holds.some((hold) => isBare(hold.group?.hold ?? hold));
+    return `lock "${this.name}": ${what}; ${cure}${run}`;
   }
 
   /** Gives back the hold of a run, unless fn did; resolves with the loss if the hold was lost before. */
@@ -316,15 +304,10 @@ export abstract class LockFace<H extends Hold = Hold> {
       // A sibling run may begin now.
       for (const key of this.#keys) owner.endRun(key, frame);
       await released;
-    } catch (error) {
-      if (!isLockError(error, "LOCK_LOST")) this.#report(error, hold.grant.ownerId);
+    } catch (cause) {
+      if (isLockError(cause, "LOCK_LOST")) return hold.loss;
+      this.#wanted.emit("error", { ownerId: hold.grant.ownerId, cause });
     }
     return hold.loss;
-  }
-
-  /** Reports a failure with which no call rejects, to each client of the lock or group. */
-  #report(cause: unknown, ownerId: string): void {
-    const { about } = this.#wanted;
-    for (const { events } of this.#envs) events.emit("error", { ...about, ownerId, cause });
   }
 }

@@ -23,7 +23,7 @@
  */
 import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
-import type { LockEvent, LockEventName, LockEvents } from "../base/events.js";
+import type { Details, LockEventName } from "../base/events.js";
 import { untilDeadline } from "../base/lease.js";
 import { trace } from "../base/trace.js";
 import type { Side } from "../base/traits.js";
@@ -319,8 +319,8 @@ export class Grant implements Held, Counts, Leased {
     this.tell("lost", { reason, held });
   }
 
-  tell<E extends LockEventName>(event: E, more?: Omit<LockEvents[E], keyof LockEvent>): void {
-    this.env.events.emit(event, { ...this.kind.about, ownerId: this.wireId, ...more } as LockEvents[E]);
+  tell<E extends LockEventName>(event: E, more?: Omit<Details<E>, "ownerId">): void {
+    this.kind.emit(event, { ownerId: this.wireId, ...more } as Details<E>);
   }
 
   #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {

@@ -12,7 +12,7 @@ import { checkInteger } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockTimeoutError } from "../base/errors.js";
-import type { LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Details, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
 import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
@@ -222,7 +222,7 @@ export class SharedNumber implements Wanted {
     await this.give(make, done);
   }
 
-  emit<E extends LockEventName>(event: E, more: Omit<LockEvents[E], "lockName" | "kind">): void {
+  emit<E extends LockEventName>(event: E, more: Details<E>): void {
     this.env.events.emit(event, { ...this.about, ...more } as LockEvents[E]);
   }
 }

@@ -104,10 +104,6 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     this.wanted.emit("waiting", this.#isUnset ? { permits: "unset" } : {});
   }
 
-  protected override tellEnd(error: unknown): void {
-    this.env.events.tellEnd(this.wanted.about, this, this.#waited, error);
-  }
-
   override unsure(): void {
     this.#isUnsure = true;
   }

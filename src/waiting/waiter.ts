@@ -23,6 +23,8 @@ import { onAbort } from "../base/abort-hub.js";
 import { failure } from "../base/caller.js";
 import { instant } from "../base/clock.js";
 import { ClientClosedError, isLockError } from "../base/errors.js";
+import { reasonOf } from "../base/events.js";
+import { trace } from "../base/trace.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { Successor } from "../lock/end.js";
@@ -126,11 +128,28 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Begins a try. */
   abstract tryNow(): void;
 
-  /** Tells, once, that it waits. */
-  protected abstract tellWaiting(): void;
+  /** How events name it; permits have no owner. */
+  get #told(): { readonly ownerId?: string } {
+    const { toldId } = this;
+    return toldId === undefined ? {} : { ownerId: toldId };
+  }
 
-  /** Tells that it ends without a grant; `error`: what it rejects with, undefined if its time is up. */
-  protected abstract tellEnd(error: unknown): void;
+  /** Tells, once, that it waits. */
+  protected tellWaiting(): void {
+    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
+    this.wanted.emit("waiting", this.#told);
+  }
+
+  /**
+   * Tells that it ends without a grant; `error`: what it rejects with, undefined if its time is up. There is no event for an
+   * error that is neither an abort nor a close: the call itself reports it.
+   */
+  protected tellEnd(error: unknown): void {
+    if (error === undefined && this.wait === 0) return this.wanted.emit("rejected", this.#told);
+    const reason = error === undefined ? "timeout" : reasonOf(error, this.signal);
+    const waited = this.env.clock.mono() - this.begun;
+    if (reason) this.wanted.emit("gaveUp", { ...this.#told, reason, waited });
+  }
 
   /** Gives back, in the background, what its tries were or may be granted; undefined if that is nothing. */
   protected abstract withdraw(): Promise<unknown> | undefined;

@@ -1,5 +1,5 @@
 /** What a call can want and wait for: one side of a lock, the members of a group, permits, the opening of a latch. */
-import type { LockEvent, LockKind } from "../base/events.js";
+import type { Details, LockEvent, LockEventName, LockKind } from "../base/events.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 
@@ -24,4 +24,6 @@ export interface Wanted extends Part {
   readonly about: LockEvent;
   /** More than one of a group. */
   readonly parts: readonly Part[];
+  /** Emits an event about it on the client, or on that of each member. */
+  emit<E extends LockEventName>(event: E, details: Details<E>): void;
 }

@@ -1,7 +1,7 @@
 /** Contract section 3: whose call it is outside scopes and runs, the ids of owners, and owners that calls name. */
 import { expect } from "vitest";
 import { Lock, type Owner } from "../../src/index.js";
-import { failure, PLAIN, row, SINGLE } from "../support/place/index.js";
+import { failure, PLAIN, row } from "../support/place/index.js";
 
 row.real(
   "each bare call is a new owner's: it does not re-enter, and only its Hold gives it back [§3 bare-calls]",
@@ -80,26 +80,6 @@ row(
       expect([mine.isHeld, bare.isHeld]).toEqual([true, true]);
       await bare.unlock();
     });
-  },
-);
-
-row(
-  "unlock() outside a scope tells of a bare hold of this client, as long as it is held [§3 bare-unlock]",
-  { kinds: SINGLE },
-  async ({ lock, other, pass }) => {
-    const told = async () => (await failure(lock.unlock())).message.includes("holds it by a bare lock()");
-    const elsewhere = await other.lock();
-    expect(await told()).toBe(false);
-    await elsewhere.unlock();
-    const brief = await lock.lock({ lease: 1_000 });
-    expect(await told()).toBe(true);
-    await pass(1_000);
-    expect([brief.isHeld, await told()]).toEqual([false, false]);
-    const hold = await lock.lock();
-    expect(await told()).toBe(true);
-    await hold.unlock();
-    expect(await told()).toBe(false);
-    expect(await lock.run(told)).toBe(false);
   },
 );
 
