@@ -1,7 +1,7 @@
 /** The commands on hashes. */
 import { type Commands, integer } from "./command.js";
 import type { Keyspace } from "./keyspace.js";
-import { type Reply, ReplyError, SYNTAX } from "./reply.js";
+import { type Reply, ReplyError } from "./reply.js";
 
 function hset(keys: Keyspace, [key = "", ...pairs]: readonly string[]): Reply {
   if (pairs.length % 2 > 0) throw new ReplyError("ERR wrong number of arguments for 'hset' command");
@@ -18,25 +18,12 @@ function hdel(keys: Keyspace, [key = "", ...fields]: readonly string[]): Reply {
   return deleted;
 }
 
-/** HRANDFIELD key [count [WITHVALUES]]; a negative count may name a field more than once. */
-function hrandfield(keys: Keyspace, [key = "", count, option, more]: readonly string[]): Reply {
-  const wanted = count === undefined ? 1n : integer(count);
-  if (more !== undefined || (option !== undefined && option.toUpperCase() !== "WITHVALUES"))
-    throw new ReplyError(SYNTAX);
+/** HRANDFIELD key count [WITHVALUES]: so many fields, each once. */
+function hrandfield(keys: Keyspace, [key = "", count, option]: readonly string[]): Reply {
+  const wanted = integer(count);
   const fields = [...(keys.get(key, "hash") ?? [])];
-  if (count === undefined) return pick(fields)?.[0] ?? null;
-  const picked: [string, string][] = [];
-  if (wanted < 0n && fields.length > 0) {
-    while (picked.length < -wanted) picked.push(pick(fields) as [string, string]);
-  } else {
-    while (fields.length > wanted) fields.splice(Math.floor(Math.random() * fields.length), 1);
-    picked.push(...fields);
-  }
-  return picked.flatMap(([field, value]) => (option === undefined ? [field] : [field, value]));
-}
-
-function pick<T>(list: readonly T[]): T | undefined {
-  return list[Math.floor(Math.random() * list.length)];
+  while (fields.length > wanted) fields.splice(Math.floor(Math.random() * fields.length), 1);
+  return fields.flatMap(([field, value]) => (option === undefined ? [field] : [field, value]));
 }
 
 export const HASH_COMMANDS: Commands = {
@@ -49,6 +36,6 @@ export const HASH_COMMANDS: Commands = {
   hgetall: { arity: 2, run: (keys, [key = ""]) => [...(keys.get(key, "hash") ?? [])].flat() },
   hkeys: { arity: 2, run: (keys, [key = ""]) => [...(keys.get(key, "hash")?.keys() ?? [])] },
   hlen: { arity: 2, run: (keys, [key = ""]) => keys.get(key, "hash")?.size ?? 0 },
-  hrandfield: { arity: -2, run: hrandfield },
+  hrandfield: { arity: -3, run: hrandfield },
   hset: { arity: -4, run: hset },
 };

@@ -1,10 +1,8 @@
 /** The commands on sorted sets. */
 import { type Commands, integer, rangeOf } from "./command.js";
 import type { Keyspace } from "./keyspace.js";
-import { formatScore, parseScore, strtod } from "./numbers.js";
-import { type Reply, ReplyError, SYNTAX } from "./reply.js";
-
-const FLAG = /^(xx|gt)$/i;
+import { formatScore, parseScore } from "./numbers.js";
+import { type Reply, ReplyError } from "./reply.js";
 
 /** @throws ReplyError */
 function score(text: string | undefined): number {
@@ -23,28 +21,23 @@ function ordered(keys: Keyspace, key: string): [member: string, score: number][]
   return [...(keys.get(key, "zset") ?? [])].sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1));
 }
 
-/** ZADD key [XX] [GT] score member ... */
+/** ZADD key [XX GT] score member ... */
 function zadd(keys: Keyspace, [key = "", ...rest]: readonly string[]): Reply {
-  const flags = new Set<string>();
-  while (FLAG.test(rest[0] ?? "")) flags.add((rest.shift() as string).toUpperCase());
-  if (rest.length === 0 || rest.length % 2 > 0) throw new ReplyError(SYNTAX);
-  const scores: number[] = [];
-  for (let i = 0; i < rest.length; i += 2) scores.push(score(rest[i]));
-  if (flags.has("XX") && !keys.get(key, "zset")) return 0;
+  const onlyRaises = rest[0] === "XX";
+  if (onlyRaises) rest.splice(0, 2);
+  const scores = rest.filter((_, i) => i % 2 === 0).map(score);
+  if (onlyRaises && !keys.get(key, "zset")) return 0;
   const zset = keys.open(key, "zset");
   const before = zset.size;
   for (const [i, next] of scores.entries()) {
     const member = rest[2 * i + 1] as string;
-    const present = zset.get(member);
-    if (present === undefined ? flags.has("XX") : flags.has("GT") && next <= present) continue;
-    zset.set(member, unsigned(next));
+    const present = zset.get(member) ?? Number.POSITIVE_INFINITY;
+    if (!onlyRaises || next > present) zset.set(member, unsigned(next));
   }
   return zset.size - before;
 }
 
 function zincrby(keys: Keyspace, [key = "", by, member = ""]: readonly string[]): Reply {
-  // To Redis ZINCRBY is a ZADD, to which these words are flags.
-  if (FLAG.test(by ?? "")) throw new ReplyError(SYNTAX);
   const amount = score(by);
   const before = keys.get(key, "zset")?.get(member);
   const sum = before === undefined ? amount : before + amount;
@@ -56,14 +49,10 @@ function zincrby(keys: Keyspace, [key = "", by, member = ""]: readonly string[])
 /** ZRANGE key start stop [WITHSCORES], ZRANGE key min max BYSCORE, ZREVRANGE key start stop [WITHSCORES] */
 function zrange(
   keys: Keyspace,
-  [key = "", start, stop, option, more]: readonly string[],
+  [key = "", start, stop, option]: readonly string[],
   reversed: boolean,
 ): Reply {
-  const word = option?.toUpperCase();
-  const byScore = word === "BYSCORE" && !reversed;
-  if (more !== undefined || (word !== undefined && word !== "WITHSCORES" && !byScore))
-    throw new ReplyError(SYNTAX);
-  if (byScore) {
+  if (option === "BYSCORE") {
     const isWithin = between(start, stop);
     return ordered(keys, key).flatMap(([member, at]) => (isWithin(at) ? [member] : []));
   }
@@ -81,20 +70,11 @@ function zrem(keys: Keyspace, [key = "", ...members]: readonly string[]): Reply 
   return removed;
 }
 
-/** A bound of scores. "(" leaves the bound itself out; an empty text is 0. @throws ReplyError */
-function bound(text = ""): { readonly at: number; readonly isOpen: boolean } {
-  const isOpen = text.startsWith("(");
-  const [numeral = ""] = text.slice(isOpen ? 1 : 0).split("\0");
-  const number = numeral === "" ? { value: 0, length: 0 } : strtod(numeral);
-  if (number?.length !== numeral.length || Number.isNaN(number.value))
-    throw new ReplyError("ERR min or max is not a float");
-  return { at: number.value, isOpen };
-}
-
-/** Whether a score lies in this range. @throws ReplyError */
-function between(least: string | undefined, most: string | undefined): (at: number) => boolean {
-  const [from, to] = [bound(least), bound(most)];
-  return (at) => (from.isOpen ? at > from.at : at >= from.at) && (to.isOpen ? at < to.at : at <= to.at);
+/** Whether a score lies in this range, its ends included. @throws ReplyError */
+function between(least = "", most = ""): (at: number) => boolean {
+  const [from, to] = [parseScore(least), parseScore(most)];
+  if (from === undefined || to === undefined) throw new ReplyError("ERR min or max is not a float");
+  return (at) => at >= from && at <= to;
 }
 
 function zremrangebyscore(keys: Keyspace, [key = "", least, most]: readonly string[]): Reply {

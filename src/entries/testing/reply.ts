@@ -20,7 +20,6 @@ export class ReplyError extends Error {
 
 export const WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value";
 export const NOT_INTEGER = "ERR value is not an integer or out of range";
-export const SYNTAX = "ERR syntax error";
 
 /** The bytes of a text, as one character each. */
 export function toBytes(text: string): string {
