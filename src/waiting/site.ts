@@ -105,7 +105,7 @@ export class Site implements Timed {
   /** The first in line tries again in `ms`, unless something happens before. */
   sleep(ms: number): void {
     this.#stopSleep();
-    const { clock } = this.#sites;
+    const { clock } = this.#sites.env;
     outside(() => {
       this.#cancelSleep = clock.after(ms, () => {
         this.#cancelSleep = undefined;
@@ -186,8 +186,8 @@ export class Site implements Timed {
 
   /** Whether the server has to be told of the first waiter: readers let it go first. */
   #isUntold({ wanted: { traits }, toldAt }: Waiter): boolean {
-    const { clock, env } = this.#sites;
-    return traits.advertised === true && clock.mono() - toldAt > env.settings.pollCap;
+    const { clock, settings } = this.#sites.env;
+    return traits.advertised === true && clock.mono() - toldAt > settings.pollCap;
   }
 
   #add(waiter: Waiter): void {
@@ -233,7 +233,7 @@ export class Site implements Timed {
   #heard(): void {
     const isConfirmation = !this.#isListening;
     this.#isListening = true;
-    this.#heardAt = this.#sites.clock.mono();
+    this.#heardAt = this.#sites.env.clock.mono();
     if (isConfirmation) return this.hint();
     if (this.turn.isEcho()) return;
     const ms = this.first?.state === "asleep" ? this.turn.letsPass() : 0;
