@@ -211,23 +211,20 @@ export class Site implements Timed {
   }
 
   #listen(waiter: Waiter, place: Place): void {
-    const forbid = (waiters: readonly Waiter[], error: unknown) => {
-      const reason = error instanceof Error ? error.message : "unknown error";
-      for (const each of waiters) {
-        each.end(new UnsupportedServerError(each.lockName, `the server forbids the channel: ${reason}`));
-      }
-    };
+    const refused = (error: unknown) => this.#forbidden(error);
     if (waiter.wanted.traits.serverQueued) {
-      place.unsubscribe ??= waiter.listen({
-        hint: () => this.#wake(place),
-        refused: (error) => forbid([waiter], error),
-      });
-      return;
+      place.unsubscribe ??= waiter.listen({ hint: () => this.#wake(place), refused });
+    } else {
+      this.#unsubscribe ??= waiter.listen({ hint: () => this.#heard(), refused });
     }
-    this.#unsubscribe ??= waiter.listen({
-      hint: () => this.#heard(),
-      refused: (error) => forbid(this.waiters(), error),
-    });
+  }
+
+  /** What one waiter may not listen to, the others may not either. */
+  #forbidden(error: unknown): void {
+    const reason = error instanceof Error ? error.message : "unknown error";
+    for (const each of this.waiters()) {
+      each.end(new UnsupportedServerError(each.lockName, `the server forbids the channel: ${reason}`));
+    }
   }
 
   #heard(): void {
