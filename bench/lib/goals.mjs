@@ -35,7 +35,12 @@ const GOALS = [
     times("raw-fifo"),
     ratio("hand-over", "16 waiters, bursts", "gapP50"),
   ],
-  ["16 waiters, burst: commands / take", atMost(1.1), "", median("hand-over", "16 waiters, bursts", "sentPer")],
+  [
+    "16 waiters, burst: commands / take",
+    atMost(1.1),
+    "",
+    median("hand-over", "16 waiters, bursts", "sentPer"),
+  ],
   ["10 000 waiters: commands / take", atMost(1.2), "", median("growth-waiters", "10000 ", "sentPer")],
   [
     "4 processes × 8: hand-overs/s",
@@ -59,7 +64,12 @@ const GOALS = [
     "",
     median("fairness", "4 ", "jainProcesses", peer),
   ]),
-  ["200 idle waiters: release → first", atMost(2), times("raw-blpop"), ratio("idle-waiters", "200 ", "first")],
+  [
+    "200 idle waiters: release → first",
+    atMost(2),
+    times("raw-blpop"),
+    ratio("idle-waiters", "200 ", "first"),
+  ],
   [
     "200 idle waiters: release → all served",
     atMost(1.5),

@@ -6,7 +6,7 @@ import type { Clock, Instant } from "../base/clock.js";
 import { isLockError, type LockError, LockLostError, type LossReason } from "../base/errors.js";
 import { quietly } from "../base/work.js";
 import type { Grant } from "../lock/grant.js";
-import type { Hold } from "../lock/hold.js";
+import { type Hold, viewOf } from "../lock/hold.js";
 import { type Held, HoldRecord, type Whole } from "../lock/hold-record.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { GroupCall } from "./group-call.js";
@@ -58,8 +58,8 @@ export class GroupGrant implements Held, Whole {
 
   /** The user's objects for what it has of its members, in the order in which those were given. */
   get views(): Hold[] {
-    const seats = this.#seats.filter(({ hold }) => hold).sort((a, b) => a.at - b.at);
-    return seats.map(({ view }) => view);
+    const seats = [...this.#seats].sort((a, b) => a.at - b.at);
+    return seats.flatMap(({ hold }) => (hold ? viewOf(hold) : []));
   }
 
   get isGarbage(): boolean {

@@ -8,7 +8,6 @@ import { quietly } from "../base/work.js";
 import type { Kind } from "../kinds/kind.js";
 import { Call } from "../lock/call.js";
 import type { Grant } from "../lock/grant.js";
-import { type Hold, makeHold } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { GroupCall } from "./group-call.js";
 
@@ -82,15 +81,6 @@ export class Seat extends Call {
     if (!hold) return this.end(NOT_WANTED);
     void quietly(hold.release());
     if (frame) this.owner?.endRun(this.lockKey, frame);
-  }
-
-  /** The user's object for its count. */
-  get view(): Hold {
-    const hold = this.hold as HoldRecord<Grant>;
-    const known = hold.view instanceof WeakRef ? hold.view.deref() : hold.view;
-    const view = known ?? makeHold(hold, hold.grant.token);
-    hold.view = view;
-    return view as Hold;
   }
 
   /** The call for the group ends it, by an error that is the group's. */

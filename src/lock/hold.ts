@@ -2,6 +2,7 @@
 import { checkLease } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import { standFor } from "../owner/owner.js";
+import type { Grant } from "./grant.js";
 import type { HoldRecord } from "./hold-record.js";
 
 /** The record of which a `Hold` is a view. */
@@ -122,7 +123,10 @@ export class FencedHold extends Hold {
   }
 }
 
-/** What the user gets for a hold; `token`: of its grant, if that has one. */
-export function makeHold(record: HoldRecord, token: bigint | undefined): Hold {
-  return token === undefined ? new Hold(record) : new FencedHold(record, token);
+/** What the user gets for a hold: one object, as long as somebody keeps it. */
+export function viewOf(record: HoldRecord<Grant>): Hold {
+  const { token } = record.grant;
+  const known = record.view instanceof WeakRef ? record.view.deref() : record.view;
+  record.view = known ?? (token === undefined ? new Hold(record) : new FencedHold(record, token));
+  return record.view as Hold;
 }

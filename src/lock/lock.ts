@@ -5,7 +5,7 @@ import { Call } from "./call.js";
 import { type Asked, LockFace } from "./face.js";
 import { force } from "./force.js";
 import type { Grant } from "./grant.js";
-import { type FencedHold, type Hold, makeHold } from "./hold.js";
+import { type FencedHold, type Hold, viewOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
 import { namedOwner, type OwnerOptions } from "./options.js";
 
@@ -77,8 +77,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
   /** @internal */
   protected override viewOf(hold: HoldRecord): H {
-    hold.view ??= makeHold(hold, (hold.grant as Grant).token);
-    return hold.view as H;
+    return viewOf(hold as HoldRecord<Grant>) as H;
   }
 
   /** @internal */

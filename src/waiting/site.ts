@@ -105,7 +105,7 @@ export class Site implements Timed {
   /** The first in line tries again in `ms`, unless something happens before. */
   sleep(ms: number): void {
     this.#stopSleep();
-    const { clock } = this.#sites;
+    const { clock } = this.#sites.env;
     outside(() => {
       this.#cancelSleep = clock.after(ms, () => {
         this.#cancelSleep = undefined;
@@ -186,8 +186,8 @@ export class Site implements Timed {
 
   /** Whether the server has to be told of the first waiter: readers let it go first. */
   #isUntold({ wanted: { traits }, toldAt }: Waiter): boolean {
-    const { clock, env } = this.#sites;
-    return traits.advertised === true && clock.mono() - toldAt > env.settings.pollCap;
+    const { clock, settings } = this.#sites.env;
+    return traits.advertised === true && clock.mono() - toldAt > settings.pollCap;
   }
 
   #add(waiter: Waiter): void {
@@ -211,29 +211,26 @@ export class Site implements Timed {
   }
 
   #listen(waiter: Waiter, place: Place): void {
-    const forbid = (waiters: readonly Waiter[], error: unknown) => {
-      const reason = error instanceof Error ? error.message : "unknown error";
-      for (const each of waiters) {
-        each.end(new UnsupportedServerError(each.lockName, `the server forbids the channel: ${reason}`));
-      }
-    };
+    const refused = (error: unknown) => this.#forbidden(error);
     if (waiter.wanted.traits.serverQueued) {
-      place.unsubscribe ??= waiter.listen({
-        hint: () => this.#wake(place),
-        refused: (error) => forbid([waiter], error),
-      });
-      return;
+      place.unsubscribe ??= waiter.listen({ hint: () => this.#wake(place), refused });
+    } else {
+      this.#unsubscribe ??= waiter.listen({ hint: () => this.#heard(), refused });
     }
-    this.#unsubscribe ??= waiter.listen({
-      hint: () => this.#heard(),
-      refused: (error) => forbid(this.waiters(), error),
-    });
+  }
+
+  /** What one waiter may not listen to, the others may not either. */
+  #forbidden(error: unknown): void {
+    const reason = error instanceof Error ? error.message : "unknown error";
+    for (const each of this.waiters()) {
+      each.end(new UnsupportedServerError(each.lockName, `the server forbids the channel: ${reason}`));
+    }
   }
 
   #heard(): void {
     const isConfirmation = !this.#isListening;
     this.#isListening = true;
-    this.#heardAt = this.#sites.clock.mono();
+    this.#heardAt = this.#sites.env.clock.mono();
     if (isConfirmation) return this.hint();
     if (this.turn.isEcho()) return;
     const ms = this.first?.state === "asleep" ? this.turn.letsPass() : 0;

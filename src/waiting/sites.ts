@@ -1,5 +1,4 @@
 /** The sites of a client, by name, and how long their first waiters sleep. */
-import type { Clock } from "../base/clock.js";
 import type { LiveSet } from "../base/live-set.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
 import type { Env } from "../env.js";
@@ -15,7 +14,6 @@ const KEPT = 20;
 
 export class Sites {
   readonly env: Env;
-  readonly clock: Clock;
   readonly kept: SharedTimeout<Site>;
   /** Calls that may stand without a command of their own: they wait, or their members have the commands. */
   readonly calls: LiveSet<Waiter>;
@@ -23,7 +21,6 @@ export class Sites {
 
   constructor(env: Env) {
     this.env = env;
-    this.clock = env.clock;
     this.calls = env.liveSet();
     this.kept = new SharedTimeout(env.clock, KEPT);
   }
@@ -34,19 +31,17 @@ export class Sites {
   }
 
   /** The site where this call stands in line. */
-  of(waiter: Waiter): Site {
-    const { siteName } = waiter;
-    let site = waiter.site ?? this.#sites.get(siteName);
-    if (!site) {
-      site = new Site(this, siteName);
-      this.#sites.set(siteName, site);
-    }
-    return site;
+  of({ site, wanted }: Waiter): Site {
+    const known = site ?? this.get(wanted);
+    if (known) return known;
+    const made = new Site(this, wanted.siteName);
+    this.#sites.set(made.name, made);
+    return made;
   }
 
   /** The call stands in line behind those that wait for the same already, or tries. */
   enter(waiter: Waiter): void {
-    const site = waiter.wait > 0 && !waiter.place ? this.get(waiter) : undefined;
+    const site = waiter.wait > 0 && !waiter.place ? this.get(waiter.wanted) : undefined;
     if (site?.first) site.join(waiter);
     else waiter.tryNow();
   }

@@ -88,10 +88,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.wanted.lockName;
   }
 
-  get siteName(): string {
-    return this.wanted.siteName;
-  }
-
   /** The id under which events tell of it. */
   get toldId(): string | undefined {
     return undefined;
