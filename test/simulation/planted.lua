@@ -21,7 +21,7 @@ if command == 'PEXPIRE' then return 1 end
 -- a call that was given up leaves no tombstone, so its late command takes the lock for nobody
 if command == 'SET' and first ~= 1 then return end
 
--- takes after its end | lock 490 | plain/take
+-- takes after its end | lock 555 | plain/take
 -- a late command of a call that was given up ignores its tombstone, and takes the lock for nobody
 if command == 'EXISTS' then return run('EXISTS', key) end
 

@@ -3,16 +3,16 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 9_550,
+  contract: 9_530,
   delivery: 3_790,
-  entries: 8_210,
+  entries: 8_130,
   faults: 3_150,
   fleet: 3_560,
   interop: 3_350,
   kinds: 5_160,
-  lua: 3_390,
-  simulation: 4_470,
-  support: 4_040,
+  lua: 3_340,
+  simulation: 4_480,
+  support: 4_090,
   topology: 1_390,
 };
 

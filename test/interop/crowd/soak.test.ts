@@ -14,7 +14,7 @@ const KINDS = ["lock", "fair", "fenced", "readwrite"];
 const ROUNDS = 8;
 /** What must have happened for the soak to prove anything. */
 const ENOUGH: Readonly<Record<string, number>> = {
-  ...Object.fromEntries(["Node", "Java"].flatMap((side) => KINDS.map((kind) => [`${side} ${kind}`, 50]))),
+  ...Object.fromEntries(["Node", "Java"].flatMap((side) => KINDS.map((kind) => [`${side} ${kind}`, 25]))),
   ...{
     "changes of side": 200,
     "renewed stays": 1,
