@@ -3,7 +3,8 @@ import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { quietly } from "../base/work.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { type Limits, Waiter } from "../waiting/waiter.js";
+import { Waiter } from "../waiting/waiter.js";
+import type { Limits } from "../waiting/wanted.js";
 import type { SharedNumber } from "./number.js";
 
 /**

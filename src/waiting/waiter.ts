@@ -18,7 +18,6 @@
  * process. asleep: first in line, until a message or the end of the holder's lease. aside: out of the line, until its owner
  * has a turn or an answer for it.
  */
-
 import { onAbort } from "../base/abort-hub.js";
 import { failure } from "../base/caller.js";
 import { instant } from "../base/clock.js";
@@ -32,7 +31,7 @@ import type { Listener } from "../pubsub/router.js";
 import { Command, type PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Place, Site } from "./site.js";
-import type { Wanted } from "./wanted.js";
+import type { Limits, Wanted } from "./wanted.js";
 
 export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";
 
@@ -41,14 +40,6 @@ export const TIME_IS_UP: unique symbol = Symbol("time is up");
 
 /** Milliseconds for which a try may be on its way when the call's time is up, and the answer before it still counts. */
 const FRESH = 250;
-
-export interface Limits {
-  /** Milliseconds; 0 for one try, Infinity without limit. */
-  readonly wait: number;
-  readonly signal: AbortSignal | undefined;
-  /** Monotonic milliseconds. */
-  readonly begun: number;
-}
 
 /** `G`: what it is granted; `R`: what it resolves with. */
 export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown> extends Command {
@@ -121,13 +112,11 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Looks what is to be done now: a try, a place in line, or nothing until its owner resumes it. */
   abstract step(): void;
 
-  /** Begins a try. */
   abstract tryNow(): void;
 
   /** How events name it; permits have no owner. */
   get #told(): { readonly ownerId?: string } {
-    const { toldId } = this;
-    return toldId === undefined ? {} : { ownerId: toldId };
+    return this.toldId === undefined ? {} : { ownerId: this.toldId };
   }
 
   /** Tells, once, that it waits. */
@@ -136,10 +125,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.wanted.emit("waiting", this.#told);
   }
 
-  /**
-   * Tells that it ends without a grant; `error`: what it rejects with, undefined if its time is up. There is no event for an
-   * error that is neither an abort nor a close: the call itself reports it.
-   */
+  /** Tells that it ends without a grant: by an abort, a close, or the time, if `error`, with which it rejects, is undefined. */
   protected tellEnd(error: unknown): void {
     if (error === undefined && this.wait === 0) return this.wanted.emit("rejected", this.#told);
     const reason = error === undefined ? "timeout" : reasonOf(error, this.signal);
@@ -171,7 +157,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     });
   }
 
-  /** It stands aside until its owner has a turn or an answer for it. */
   get isAside(): boolean {
     return this.state === "aside";
   }

@@ -14,6 +14,15 @@ export interface Part {
   readonly side?: Side;
 }
 
+/** What ends a call that waits. */
+export interface Limits {
+  /** Milliseconds; 0 for one try, Infinity without limit. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+  /** Monotonic milliseconds. */
+  readonly begun: number;
+}
+
 export interface Wanted extends Part {
   /** Calls that want the same wait at one site. */
   readonly siteName: string;
