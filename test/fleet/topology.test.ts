@@ -1,5 +1,5 @@
 /**
- * A minute of the fleet on one topology, another one each day. The date is the seed, so that all runs of a day are
+ * Two minutes of the fleet on one topology, another one each day. The date is the seed, so that all runs of a day are
  * alike; HOLDFAST_FLEET_DAY (a number of days) is another one.
  */
 import { expect, test } from "vitest";
@@ -11,10 +11,10 @@ import { TOPOLOGIES, type Topology } from "./sites.js";
 const DAY = Number(process.env.HOLDFAST_FLEET_DAY ?? Math.floor(Date.now() / 86_400_000));
 const topology = TOPOLOGIES[DAY % TOPOLOGIES.length] as Topology;
 
-test("a minute of random faults on the topology of the day breaks no promise", {
-  timeout: 30 * PATIENCE,
+test("two minutes of random faults on the topology of the day break no promise", {
+  timeout: 40 * PATIENCE,
 }, async () => {
-  const campaign = forTest(await Campaign.prepare({ topology, seconds: 60, seed: DAY }));
+  const campaign = forTest(await Campaign.prepare({ topology, seconds: 120, seed: DAY }));
   const { violations, errors } = await campaign.run();
   console.log(`fleet, day ${DAY}: ${summaryOf(campaign).join("\n")}`);
   expect(violations.slice(0, 20)).toEqual([]);
