@@ -5,7 +5,7 @@
 const LINES = {
   contract: 9_970,
   delivery: 3_790,
-  entries: 8_230,
+  entries: 8_160,
   faults: 3_350,
   fleet: 3_570,
   interop: 3_410,
