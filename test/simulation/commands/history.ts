@@ -1,7 +1,7 @@
 /** One history: what owners do at random, what is checked after each step, and what is left at the end. */
 import { Client, type Grant, type Hold, Owner, type WireId } from "./client.js";
 import { Group, type Member } from "./groups.js";
-import { type Edit, type Interpreter, type Kind, Lock, type Side } from "./lock.js";
+import { type Edit, type Kind, Lock, type Side } from "./lock.js";
 import { LATEST, POLL, World } from "./world.js";
 
 export type Mode = Kind | "red" | "multi";
@@ -21,7 +21,6 @@ export interface Manner {
   /** A mistake in the rules of the clients. */
   readonly mistake?: string | undefined;
   readonly edit?: Edit | undefined;
-  readonly interpret?: Interpreter | undefined;
 }
 
 /** What the members of groups are. */
@@ -70,7 +69,6 @@ class History {
     const settings = {
       tombstoneTtl: this.#hasGhosts ? SHORT_TTL : LONG_TTL,
       edit: manner.edit,
-      interpret: manner.interpret,
     };
     this.#locks = kinds.map((kind, i) => new Lock("abc"[i] as string, { ...settings, kind }, this.world));
     this.#clients = Array.from(

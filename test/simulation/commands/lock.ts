@@ -4,22 +4,18 @@ import type { Reply } from "../../../src/entries/testing/reply.js";
 import * as scripts from "../../../src/scripts/generated.js";
 import { type AnyScript, evalArguments } from "../../../src/scripts/script.js";
 import { callOf, headerOf, type Named } from "../../support/named.js";
-import { type Run, translate } from "./lua-to-js.js";
 import { LATEST, POLL, type World } from "./world.js";
 
 export type Kind = "plain" | "fenced" | "fair" | "readwrite";
 export type Side = "read" | "write";
 /** What a script's text is with a planted mistake. */
 export type Edit = (script: string, text: string) => string;
-/** Runs a script in place of its translation. */
-export type Interpreter = (server: MemoryServer, words: readonly string[], run: () => Reply) => Reply;
 
 export interface Settings {
   readonly kind: Kind;
   /** Milliseconds that a tombstone lives. */
   readonly tombstoneTtl: number;
   readonly edit: Edit | undefined;
-  readonly interpret: Interpreter | undefined;
 }
 
 type Verb = "TAKE" | "KEEP" | "END" | "PASS" | "DOWNGRADE" | "FORCE";
@@ -83,8 +79,6 @@ const SCRIPTS = {
     force: scripts.writeForce,
   },
 } as const satisfies Readonly<Record<Kind, unknown>>;
-
-const compiled = new Map<string, Run>();
 
 export class Lock {
   readonly name: string;
@@ -235,12 +229,9 @@ export class Lock {
   }
 
   #run(script: AnyScript, keys: readonly string[], args: readonly string[]): Reply {
-    const { edit, interpret } = this.#settings;
+    const { edit } = this.#settings;
     const text = edit?.(script.name, script.modern.text) ?? script.modern.text;
-    const run = compiled.get(text) ?? translate(text);
-    compiled.set(text, run);
-    const here = () => run(keys, args, (command) => this.server.execute(command));
-    return interpret?.(this.server, [text, String(keys.length), ...keys, ...args], here) ?? here();
+    return this.server.execute(["eval", text, String(keys.length), ...keys, ...args]);
   }
 
   // What is true
