@@ -123,8 +123,6 @@ export interface Message {
 /** The message of a release for the waiters of a lock. */
 export const announced = (payload: string): Message[] => [{ channel: CHANNEL, payload }];
 
-export type Run = (keys: Named, args: Named) => Promise<unknown>;
-
 /** A server for the tests of one file. */
 export async function useBench(): Promise<Bench> {
   const bench = await forFile(new Bench(await startRedis()));
@@ -242,10 +240,10 @@ export class Bench {
   }
 
   /** A function that runs a script: by EVALSHA, or by EVAL if the server does not know the script. */
-  runner(script: AnyScript, redis: Redis = this.redis, form: Form = FORM): Run {
-    return async (keys, args) => {
+  runner(script: AnyScript, redis: Redis = this.redis, form: Form = FORM) {
+    return async (keys: Named, args: Named): Promise<unknown> => {
       const { text: lua, sha1 } = scriptText(script, form);
-      const [hash, ...rest] = evalArguments(sha1, callOf(script, keys, args));
+      const [hash, ...rest] = evalArguments(sha1, callOf(script, { ...keys, ...args }));
       try {
         return await redis.evalsha(hash, ...rest);
       } catch (error) {

@@ -10,9 +10,9 @@ const LINES = {
   fleet: 3_560,
   interop: 3_350,
   kinds: 5_160,
-  lua: 3_340,
-  simulation: 4_480,
-  support: 4_090,
+  lua: 3_330,
+  simulation: 4_080,
+  support: 4_080,
   topology: 1_390,
 };
 

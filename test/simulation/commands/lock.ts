@@ -3,7 +3,7 @@ import { MemoryServer } from "../../../src/entries/testing/memory-server.js";
 import type { Reply } from "../../../src/entries/testing/reply.js";
 import * as scripts from "../../../src/scripts/generated.js";
 import { type AnyScript, evalArguments } from "../../../src/scripts/script.js";
-import { callOf, headerOf, type Named } from "../../support/named.js";
+import { callOf, type Named } from "../../support/named.js";
 import { LATEST, POLL, type World } from "./world.js";
 
 export type Kind = "plain" | "fenced" | "fair" | "readwrite";
@@ -143,26 +143,28 @@ export class Lock {
   }
 
   end(ws: readonly string[], nextWriter = ""): Command {
-    const more = { owners: ws, nextWriter, aliveFor: ALIVE };
     const keys = { tombstones: ws.map((w) => `over:${w}`), nextTombstone: `over:${nextWriter}` };
-    return this.#command("END", ws.join(" "), SCRIPTS[this.kind].end, ws[0] ?? "", more, keys, ws);
+    const more = { ...keys, owners: ws, nextWriter, aliveFor: ALIVE };
+    return this.#command("END", ws.join(" "), SCRIPTS[this.kind].end, ws[0] ?? "", more, ws);
   }
 
   pass(w: string, successor: string, lease: number, nextWriter = ""): Command {
-    const more = { successor, successorField: `${successor}:write`, lease, nextWriter, aliveFor: ALIVE };
     const [successorTombstone, nextTombstone] = [`over:${successor}`, `over:${nextWriter}`];
     const keys = { successorTombstone, successorSide: `over:${successor}:write`, nextTombstone };
-    return this.#command("PASS", `${w} to ${successor}`, SCRIPTS[this.kind].pass, w, more, keys, [w]);
+    const args = { successor, successorField: `${successor}:write`, lease, nextWriter, aliveFor: ALIVE };
+    return this.#command("PASS", `${w} to ${successor}`, SCRIPTS[this.kind].pass, w, { ...keys, ...args }, [
+      w,
+    ]);
   }
 
   downgrade(w: string, reads: number, left: number): Command {
-    return this.#command("DOWNGRADE", w, scripts.writeDowngrade, w, { reads, left }, {}, [`${w}:write`]);
+    return this.#command("DOWNGRADE", w, scripts.writeDowngrade, w, { reads, left }, [`${w}:write`]);
   }
 
   force(side: Side): Command {
     const script = side === "read" ? scripts.readForce : SCRIPTS[this.kind].force;
     const marker = `marker:${++this.#calls}`;
-    return this.#command("FORCE", side, script, "", { tombstones: "over:" }, { marker });
+    return this.#command("FORCE", side, script, "", { tombstones: "over:", marker });
   }
 
   /** A command takes of these keys and arguments what its script names. */
@@ -171,13 +173,12 @@ export class Lock {
     what: string,
     script: AnyScript,
     w: string,
-    moreArgs: Named,
-    moreKeys: Named = {},
+    more: Named,
     ends: readonly string[] = [],
   ): Command {
     const { name: lock, channel } = this;
     const field = `${w}:write`;
-    const keys: Named = {
+    const all = {
       lock,
       locks: [lock],
       channel,
@@ -189,22 +190,16 @@ export class Lock {
       alive: "alive",
       writers: "writers",
       counter: "counter",
-    };
-    const args: Named = {
       owner: w,
       field,
       tombstoneTtl: this.tombstoneTtl,
       publish: "publish",
       grace: GRACE,
+      ...more,
     };
-    const header = headerOf(script);
-    const call = callOf(
-      script,
-      named(header.keys, { ...keys, ...moreKeys }),
-      named(header.args, { ...args, ...moreArgs }),
-    );
-    const [, count, ...words] = evalArguments("", call);
-    const run = () => this.#read(verb, this.#run(script, words.slice(0, count), words.slice(count)));
+    const text = this.#settings.edit?.(script.name, script.modern.text) ?? script.modern.text;
+    const words = evalArguments(text, callOf(script, all)).map(String);
+    const run = () => this.#read(verb, this.server.execute(["eval", ...words]));
     return { verb, text: `${verb} ${what}`, w, ends, run, hasForced: false };
   }
 
@@ -226,12 +221,6 @@ export class Lock {
       has: third === 1n,
       token: typeof rest[0] === "string" ? BigInt(rest[0]) : undefined,
     };
-  }
-
-  #run(script: AnyScript, keys: readonly string[], args: readonly string[]): Reply {
-    const { edit } = this.#settings;
-    const text = edit?.(script.name, script.modern.text) ?? script.modern.text;
-    return this.server.execute(["eval", text, String(keys.length), ...keys, ...args]);
   }
 
   // What is true
@@ -384,10 +373,4 @@ export class Lock {
   leftovers(): string[] {
     return this.server.keys.scan(0, 10_000).keys.filter((key) => key !== "counter");
   }
-}
-
-/** What a script names. */
-function named(entries: readonly { readonly name: string }[], all: Named): Named {
-  const names = new Set(entries.map(({ name }) => name));
-  return Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
 }
