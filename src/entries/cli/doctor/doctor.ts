@@ -9,7 +9,7 @@ import { type Check, type Finding, type Level, note, type Patient, timeOfPing } 
 
 const SOON = 1_000;
 /** Milliseconds for one check; longer than the calls of the library take to tell that Redis is silent. */
-const LONGEST = 5_000;
+const LONGEST = 8_000;
 /** And as much as so many answers take: a check asks up to half as often, one after the other. */
 const ANSWERS = 40;
 const STYLES: Readonly<Record<Level, Style>> = { good: "green", note: "dim", poor: "yellow", bad: "red" };
