@@ -36,13 +36,6 @@ const GOALS = [
     ratio("hand-over", "16 waiters, bursts", "gapP50"),
   ],
   [
-    "16 waiters, burst: commands / take",
-    atMost(1.1),
-    "",
-    median("hand-over", "16 waiters, bursts", "sentPer"),
-  ],
-  ["10 000 waiters: commands / take", atMost(1.2), "", median("growth-waiters", "10000 ", "sentPer")],
-  [
     "4 processes × 8: hand-overs/s",
     atLeast(0.85),
     times("raw-blpop"),
