@@ -47,7 +47,7 @@ export function blockOf({ parameters: declared, body }, source) {
   const parameters = declared.map(nameOf);
   const nodes = [...walk(body)];
   const assigned = nodes.flatMap((node) => (node.type === "AssignmentStatement" ? node.variables : []));
-  const isPlain = !nodes.some(({ type }) => type === "FunctionDeclaration");
+  const isPlain = body.length > 0 && !nodes.some(({ type }) => type === "FunctionDeclaration");
   if (!isPlain || assigned.some(({ name }) => parameters.includes(name))) return undefined;
   const locals = nodes.flatMap(({ type, variables, variable }) =>
     type === "LocalStatement" || variable ? (variables ?? [variable]).map(nameOf) : [],
