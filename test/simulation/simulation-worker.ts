@@ -94,13 +94,16 @@ async function searchMistakes(job: Job, names: readonly string[]): Promise<Done>
   return done;
 }
 
-async function run(job: Job): Promise<void> {
+async function run(job: Job): Promise<object> {
   if (job.kind && !KINDS.includes(job.kind)) throw new RangeError(`kinds are ${KINDS.join(", ")}`);
   const { replay, onlyHistory } = job;
   if (job.planted && replay) for (const name of job.planted) mistakeOf(name).plant();
-  if (job.planted && !replay) process.send?.({ done: await searchMistakes(job, job.planted) });
-  else if (replay) process.send?.({ outcome: await play(replay, { isRead: true, onlyHistory }) });
-  else process.send?.({ done: await search(job) });
+  if (job.planted && !replay) return { done: await searchMistakes(job, job.planted) };
+  if (replay) return { outcome: await play(replay, { isRead: true, onlyHistory }) };
+  return { done: await search(job) };
 }
 
-void run(JSON.parse(process.argv[2] ?? "{}") as Job).then(() => process.disconnect());
+// A long report is on its way for a while.
+void run(JSON.parse(process.argv[2] ?? "{}") as Job).then((report) =>
+  process.send?.(report, () => process.disconnect()),
+);
