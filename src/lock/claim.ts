@@ -30,8 +30,6 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
   #first: string | undefined;
   /** The server may have, or may yet get, something of the id. */
   #isUnsure = false;
-  /** The id whose END has no answer yet. */
-  #ending: string | undefined;
   /** Waiters whose tickets the try refreshes. */
   coWaiters: readonly string[] = NOBODY;
 
@@ -119,12 +117,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
     if (wireId === undefined || !this.#isUnsure) return undefined;
     this.#isUnsure = false;
     this.wireId = undefined;
-    const { replicas } = this.env;
-    // Over another connection the END can be before the try.
-    this.#ending = replicas ? undefined : wireId;
-    return endInBackground(this.wanted, wireId, this.owner).then(() => {
-      if (this.#ending === wireId) this.#ending = undefined;
-    });
+    return endInBackground(this.wanted, wireId, this.owner);
   }
 
   protected override late(reply: unknown, wireId: string | undefined): void {
@@ -140,8 +133,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
       else if (this.place) this.place.hinted = true;
       return;
     }
-    // It is no news to a grant that lives, or whose END is on its way. Nor is it to an id whose END is behind the try.
-    if (wireId === this.#ending) return;
+    // It is no news to a grant that lives, or whose END is on its way.
     if (this.#grant?.wireId === wireId && this.#grant.state !== "over") return;
     void endInBackground(this.wanted, wireId, this.owner);
   }

@@ -6,7 +6,7 @@ import { failure } from "../base/caller.js";
 import type { Instant } from "../base/clock.js";
 import { quietly } from "../base/work.js";
 import type { Ended, Heir, Kind, Passed } from "../kinds/kind.js";
-import type { Ending, OwnerRecord } from "../owner/record.js";
+import type { OwnerRecord } from "../owner/record.js";
 import { Command } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Site } from "../waiting/site.js";
@@ -30,8 +30,8 @@ const NOT_PASSED: Passed = { heard: 0, found: [], has: false };
 export class End extends Command {
   readonly #grant: Grant;
   readonly #hold: HoldRecord<Grant> | undefined;
-  /** Its owner knows that it is under way. */
-  readonly #ending: Ending | undefined;
+  /** Knows that it is under way. */
+  readonly #owner: OwnerRecord | undefined;
   readonly #site: Site | undefined;
   /** The turn of this process is over: other processes go first. */
   readonly #makesWay: boolean;
@@ -46,7 +46,8 @@ export class End extends Command {
     super(env.runner);
     this.#grant = grant;
     this.#hold = hold;
-    this.#ending = grant.knownOwner?.ends(grant);
+    this.#owner = grant.knownOwner;
+    this.#owner?.ends(grant);
     this.#site = env.sites.get(kind);
     const first = this.#site?.first;
     const mayPass =
@@ -125,7 +126,7 @@ export class End extends Command {
 
   #over(): void {
     this.#grant.state = "over";
-    if (this.#ending) this.#grant.owner.answered(this.#ending);
+    this.#owner?.answered(this.#grant);
   }
 
   #ask(): Promise<void> {
@@ -156,15 +157,16 @@ export class End extends Command {
 /** Ends a wire id in the background, together with others of the lock where there are many. */
 export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord): Promise<void> {
   const { env, key } = kind;
-  const ending = owner?.ends({ lockKey: kind.lockKey, wireId });
+  const ended = { lockKey: kind.lockKey, wireId };
+  owner?.ends(ended);
   const undo = (wireIds: readonly string[]) => {
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
     return env.runner.callUntilAnswered(kind.lockName, call, (reply): Ended => kind.readEnded(reply));
   };
   const name = `${kind.kind}/${kind.side}/${key}`;
-  const ended = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() => {
-    if (ending) owner?.answered(ending);
-  });
-  env.settle(ended);
-  return ended;
+  const work = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
+    owner?.answered(ended),
+  );
+  env.settle(work);
+  return work;
 }

@@ -2,7 +2,6 @@
  * What one owner has: a grant of each lock that it holds, its calls under way, and the holds that `lock.unlock()` gives
  * back. It also knows whose run's turn it is, but neither commands nor scripts.
  */
-import { type Item, List } from "../base/list.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
@@ -10,19 +9,7 @@ import type { Frame } from "./context.js";
 import { Turns } from "./turns.js";
 
 /** A wire id, and the lock that it stands for. */
-type Named = Pick<Grant, "lockKey" | "wireId">;
-
-/** A wire id of the owner whose END has no answer yet. */
-export class Ending implements Item {
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
-  readonly of: Named;
-
-  constructor(of: Named) {
-    this.of = of;
-  }
-}
+export type Named = Pick<Grant, "lockKey" | "wireId">;
 
 /** A lock on one side, or a group of locks, as owners see it. */
 export interface OwnLock {
@@ -61,7 +48,8 @@ const NONE: readonly OwnCall[] = [];
 export class OwnerRecord {
   #grants: Map<string, Grant> | undefined;
   #calls: Set<OwnCall> | undefined;
-  #ending: List<Ending> | undefined;
+  /** Whose END has no answer yet. */
+  #ending: Named[] | undefined;
   #turns: Map<string, Turns> | undefined;
   #open: HoldRecord[] | undefined;
 
@@ -85,16 +73,15 @@ export class OwnerRecord {
   }
 
   /** The END of a wire id is on its way, until {@link answered}. */
-  ends(of: Named): Ending {
-    const ending = new Ending(of);
-    this.#ending ??= new List();
-    this.#ending.add(ending);
-    return ending;
+  ends(of: Named): void {
+    this.#ending ??= [];
+    this.#ending.push(of);
   }
 
   /** The END of a wire id has been answered: who was refused because of it looks again. */
-  answered(ending: Ending): void {
-    if (this.#ending?.remove(ending)) this.resume(ending.of.lockKey);
+  answered(of: Named): void {
+    this.#ending?.splice(this.#ending.indexOf(of), 1);
+    this.resume(of.lockKey);
   }
 
   /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
@@ -138,7 +125,7 @@ export class OwnerRecord {
   isOwn(wireId: string, asking: OwnCall): boolean {
     const { lockKey } = asking.wanted;
     const isIt = (of: Named | undefined) => of?.lockKey === lockKey && of.wireId === wireId;
-    if (isIt(this.#grants?.get(lockKey)) || this.#ending?.all().some(({ of }) => isIt(of))) return true;
+    if (isIt(this.#grants?.get(lockKey)) || this.#ending?.some(isIt)) return true;
     for (const call of this.#calls ?? []) {
       if (call === asking || call.wanted.lockKey !== lockKey || call.wireId !== wireId) continue;
       // A copy of its try was granted after the try was refused: it has to ask once more.

@@ -173,7 +173,6 @@ export class Site implements Timed {
     if (taken && first.wanted.traits.shared) this.hintAll();
     else if (this.#isUntold(first) || (!taken && (owes || first.permits < waiter.permits))) this.hint();
     else if (taken) this.sleep(this.#sites.env.settings.pollCap);
-    else if (!this.#cancelSleep) this.hint();
   }
 
   /** Nobody has waited for a while. */

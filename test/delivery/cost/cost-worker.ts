@@ -28,15 +28,19 @@ const SLICES = 5;
 
 let sent = 0;
 let unanswered = 0;
-const { sendCommand } = Redis.prototype;
-Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof sendCommand>) {
-  sent++;
-  unanswered++;
-  const answered = () => void unanswered--;
-  const [command] = args as unknown as [{ promise: Promise<unknown> }];
-  command.promise.then(answered, answered);
-  return sendCommand.apply(this, args);
-};
+
+/** Counts commands from now on, which makes a promise for each. */
+function watchCommands(): void {
+  const { sendCommand } = Redis.prototype;
+  Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof sendCommand>) {
+    sent++;
+    unanswered++;
+    const answered = () => void unanswered--;
+    const [command] = args as unknown as [{ promise: Promise<unknown> }];
+    command.promise.then(answered, answered);
+    return sendCommand.apply(this, args);
+  };
+}
 
 /** The commands of `work`. */
 async function commandsOf(work: () => Promise<unknown>): Promise<number> {
@@ -157,6 +161,7 @@ const held =
   };
 
 async function waiting(bench: Bench): Promise<Figures> {
+  watchCommands();
   const redis = bench.redis.duplicate();
   const holder = new LockClient(redis, { presence: false });
   const client = bench.client({ pollCap: LONG });
