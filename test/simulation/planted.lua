@@ -63,7 +63,7 @@ if command == 'PTTL' then return 0 end
 --- after
 reply = {-1}
 
--- forgets its release | multi 53 | plain/end
+-- forgets its release | multi 240 | plain/end
 -- a release that is sent again is told that the lock was lost
 if command == 'SET' and first == 1 then return end
 
