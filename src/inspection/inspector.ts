@@ -163,13 +163,13 @@ export class Inspector {
   /** A lock of any kind. */
   #lock(name: string, key: string): Promise<KeysInfo | null> {
     const call = lockInspect.with([key, fairQueue(key), tokenCounter(key)], []);
-    return this.#runner.call(name, call, readLockInfo(name));
+    return this.#runner.call(name, () => call, readLockInfo(name));
   }
 
   /** A semaphore, permits or a latch: a number, and how many of its permits are out. */
   async #number(name: string, key: string): Promise<KeysInfo | null> {
     const call = counterInspect.with([key, permitLeases(key)], []);
-    const { permits, out, hasLeases, isSet } = await this.#runner.call(name, call, readNumber);
+    const { permits, out, hasLeases, isSet } = await this.#runner.call(name, () => call, readNumber);
     if (!isSet) return null;
     const kind = hasLeases ? "permits" : this.#known.get(key);
     return { name, holders: [], waiters: [], ttl: -1, ...shownAs(kind, permits, out) };
@@ -214,7 +214,7 @@ export class Inspector {
       const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", type];
       const send = () => master.call("SCAN", ...args);
       const read = (reply: unknown) => reply as [string, string[]];
-      const [next, keys] = await this.#runner.send("", send, read);
+      const [next, keys] = await this.#runner.call("", () => ({ send }), read);
       cursor = String(next);
       yield keys;
     } while (cursor !== "0");

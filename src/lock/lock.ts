@@ -100,7 +100,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     const kind = this.#kind;
     kind.env.assertOpen(this.name);
     const read = (reply: unknown) => kind.readState(reply, wireId);
-    return kind.env.runner.call(kind.lockName, kind.state(), read).catch(tellCaller);
+    return kind.env.runner.call(kind.lockName, () => kind.state(), read).catch(tellCaller);
   }
 }
 

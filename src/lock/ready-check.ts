@@ -40,8 +40,16 @@ export async function checkServer(env: Env, router: Router, probe: Kind, prefixe
   for (const channel of channels) await checkChannel(runner, router, channel);
   const wireId = env.wireId();
   const attempt = { lease: LEASE, wait: 0, coWaiters: [] };
-  await runner.call(probe.lockName, probe.take(wireId, attempt), (reply) => probe.readTaken(reply, attempt));
-  await runner.call(probe.lockName, probe.end([wireId]), (reply) => probe.readEnded(reply));
+  await runner.call(
+    probe.lockName,
+    () => probe.take(wireId, attempt),
+    (reply) => probe.readTaken(reply, attempt),
+  );
+  await runner.call(
+    probe.lockName,
+    () => probe.end([wireId]),
+    (reply) => probe.readEnded(reply),
+  );
 }
 
 async function checkVersion(runner: CommandRunner): Promise<void> {
@@ -77,7 +85,11 @@ async function mayUse(runner: CommandRunner, key: string, must: boolean): Promis
 /** Checks that scripts can be called by their hash, and may call the commands that they need. */
 async function checkScripts(runner: CommandRunner, key: string): Promise<void> {
   await runner.command("evalsha", NOTHING_SHA, "1", key);
-  const refused = await runner.call("", serverRefused.with([key], []), (reply) => reply as string[]);
+  const refused = await runner.call(
+    "",
+    () => serverRefused.with([key], []),
+    (reply) => reply as string[],
+  );
   if (refused.length === 0) return;
   const commands = refused.map((name) => `'${name}'`).join(", ");
   throw new UnsupportedServerError("", `the server forbids commands that scripts call: ${commands}`);

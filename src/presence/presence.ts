@@ -123,10 +123,10 @@ export class Presence {
       const [key, index] = [clientKey(id), CLIENT_INDEX];
       if (runner.isCluster) {
         await Promise.all([
-          runner.call("", clientDescribe.with([key], [ttl, ...told]), Number),
-          runner.call("", clientEnlist.with([index], [id, ttl]), Number),
+          runner.call("", () => clientDescribe.with([key], [ttl, ...told]), Number),
+          runner.call("", () => clientEnlist.with([index], [id, ttl]), Number),
         ]);
-      } else await runner.call("", clientTell.with([key, index], [id, ttl, ...told]), Number);
+      } else await runner.call("", () => clientTell.with([key, index], [id, ttl, ...told]), Number);
     } catch (cause) {
       this.#failed(cause);
     }

@@ -4,15 +4,14 @@
  * Owns the time-outs, the retries and the meaning of errors. Knows nothing of locks: every script may run twice without
  * harm, so a call is sent again whenever its outcome is unknown.
  */
-import { type Clock, elapsedSince, type Instant, instant } from "../base/clock.js";
+import { type Clock, type Instant, instant } from "../base/clock.js";
 import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
-import { noop } from "../base/work.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Backlog } from "./backlog.js";
 import { CleanUp } from "./cleanup.js";
-import type { Command } from "./command.js";
+import type { Command, PlainCommand } from "./command.js";
 import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
 import { lacksCommand } from "./failures.js";
 import type { KeepAlive } from "./keep-alive.js";
@@ -48,10 +47,11 @@ export class CommandRunner {
   readonly limit: SharedTimeout<Command>;
   /** How often the connection was lost. */
   connectionEpoch = 0;
-  /** The command by which scripts announce a release; known once {@link prepare} has resolved. */
+  /** The command by which scripts announce a release. */
   publishCommand: "PUBLISH" | "SPUBLISH" = "PUBLISH";
   /** {@link publishCommand} is known. */
-  prepared: boolean;
+  isPrepared: boolean;
+  #preparing: Promise<void> | undefined;
   #closed = false;
   /** Calls with a time-out of their own. */
   readonly #timed = new List<Command>();
@@ -70,30 +70,28 @@ export class CommandRunner {
     this.sender = new Sender(connection, options.legacyServer);
     this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
     this.backlog = new Backlog(this);
-    this.prepared = !this.isCluster || options.shardedPubSub !== "auto";
+    this.isPrepared = !this.isCluster || options.shardedPubSub !== "auto";
     if (this.isCluster && options.shardedPubSub === true) this.publishCommand = "SPUBLISH";
     // A cluster stays connected when it loses a node, and tells of the node instead.
     for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => this.lost());
   }
 
-  /**
-   * Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. Resolves with the milliseconds
-   * that are left of `within`.
-   */
-  async prepare(lockName: string, within: number): Promise<number> {
-    if (this.prepared) return within;
-    const begun = instant(this.clock);
-    const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
-    try {
-      await this.send(lockName, send, noop, within);
-      this.publishCommand = "SPUBLISH";
-    } catch (error) {
-      // Any other error says nothing about the server: the next call asks again.
-      if (!lacksCommand((error as Error).cause)) throw error;
-      this.publishCommand = "PUBLISH";
-    }
-    this.prepared = true;
-    return Math.max(1, within - elapsedSince(this.clock, begun));
+  /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does; the commands wait for that. */
+  prepare(): Promise<void> {
+    this.#preparing ??= this.connection
+      .call("PUBSUB", "SHARDNUMSUB")
+      .then(
+        () => this.#prepared("SPUBLISH"),
+        (error: unknown) => {
+          // Any other error says nothing about the server: it is asked again.
+          if (!lacksCommand(error)) throw error;
+          this.#prepared("PUBLISH");
+        },
+      )
+      .finally(() => {
+        this.#preparing = undefined;
+      });
+    return this.#preparing;
   }
 
   /** The connection is lost: what is open may have run, and may be sent once more. */
@@ -102,21 +100,26 @@ export class CommandRunner {
     for (const command of this.commands()) command.unsure();
   }
 
+  #prepared(publishCommand: "PUBLISH" | "SPUBLISH"): void {
+    this.publishCommand = publishCommand;
+    this.isPrepared = true;
+  }
+
   get connected(): boolean {
     return this.connection.status === "ready";
   }
 
   /**
-   * Runs a script, and again while failures may pass.
+   * Runs a script, or another command that may be repeated, and again while failures may pass. `make` is called for each
+   * sending.
    * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
-  call<T>(lockName: string, call: ScriptCall, read: (reply: unknown) => T): Promise<T> {
-    return this.#run({ lockName, make: () => call, read, isVital: false });
+  call<T>(lockName: string, make: () => ScriptCall | PlainCommand, read: (reply: unknown) => T): Promise<T> {
+    return this.#run({ lockName, make, read, isVital: false });
   }
 
   /**
-   * Runs a script until it is answered, however long that takes: for clean-up in the background. `make` is called for each
-   * sending. `giveUpAfter`: milliseconds after which the script is not sent any more.
+   * Runs a script until it is answered, however long that takes: for clean-up in the background. `giveUpAfter`: milliseconds after which the script is not sent any more.
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   callUntilAnswered<T>(
@@ -125,26 +128,17 @@ export class CommandRunner {
     read: (reply: unknown) => T,
     giveUpAfter?: number,
   ): Promise<T> {
-    return this.#run({ lockName, make, read, isVital: true }, undefined, giveUpAfter);
+    return this.#run({ lockName, make, read, isVital: true }, giveUpAfter);
   }
 
-  /** Runs a command that may be repeated, as {@link call} does with scripts. */
+  /** Runs a command, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
-    return this.send(
+    const send = () => this.connection.call(name, ...args);
+    return this.call(
       "",
-      () => this.connection.call(name, ...args),
+      () => ({ send }),
       (reply) => reply,
     );
-  }
-
-  /** As {@link command}, for any way to send it; given up after `within` milliseconds (default `commandTimeout`). */
-  send<T>(
-    lockName: string,
-    send: () => Promise<unknown>,
-    read: (reply: unknown) => T,
-    within?: number,
-  ): Promise<T> {
-    return this.#run({ lockName, make: () => ({ send }), read, isVital: false }, within);
   }
 
   /** The outcome of `work`, or UNAVAILABLE after `ms` milliseconds (default `commandTimeout`), while the work goes on. */
@@ -214,15 +208,14 @@ export class CommandRunner {
     if (this.#closed) command.close();
   }
 
-  /** Sends a command until it is answered, fails for good, or `within` milliseconds are over. */
-  #run<T>(spec: CommandSpec<T>, within?: number, giveUpAfter?: number): Promise<T> {
+  #run<T>(spec: CommandSpec<T>, giveUpAfter?: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const { lockName, isVital } = spec;
       const full = isVital ? undefined : this.backlog.refusal(lockName);
       if (full) return reject(full);
       // A clean-up that close() itself causes is sent once, and not waited for.
       if (this.#closed && !isVital) return reject(new ClientClosedError(lockName));
-      this.begin(new PromisedCommand(this, spec, resolve, reject), within, undefined, giveUpAfter);
+      this.begin(new PromisedCommand(this, spec, resolve, reject), undefined, undefined, giveUpAfter);
     });
   }
 

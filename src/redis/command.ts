@@ -128,6 +128,7 @@ export abstract class Command implements Timed {
   /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */
   send(anew = false): void {
     if (!this.#isOpen) return;
+    if (!this.#runner.isPrepared) return this.#sendPrepared();
     this.#inFlight = true;
     try {
       const call = this.request();
@@ -146,6 +147,17 @@ export abstract class Command implements Timed {
       // The call cannot be sent, by a mistake of the caller. Thrown in a timer it would end the process.
       if (this.stop()) this.failed(error);
     }
+  }
+
+  /** Sends it once the runner knows the server. */
+  #sendPrepared(): void {
+    const round = this.#round;
+    this.#runner.prepare().then(
+      () => {
+        if (round === this.#round) this.send();
+      },
+      (error: unknown) => this.#refused(round, error),
+    );
   }
 
   /** The time is up, the outcome unknown. */

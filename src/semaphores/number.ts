@@ -69,7 +69,7 @@ export class SharedNumber implements Wanted {
     return [this];
   }
 
-  /** The command that announces; known once the runner is prepared. */
+  /** The command that announces. */
   get publish(): "PUBLISH" | "SPUBLISH" {
     return this.env.runner.publishCommand;
   }
@@ -87,10 +87,7 @@ export class SharedNumber implements Wanted {
   /** Gives back what the call of this id took or may yet take, until Redis has answered. */
   undo(id: string, undoing: (id: string) => ScriptCall): Promise<unknown> {
     const { env, key, kind } = this;
-    const undo = ([first = ""]: readonly string[]) => {
-      const call = undoing(first);
-      return this.callUntilAnswered(() => call);
-    };
+    const undo = ([first = ""]: readonly string[]) => this.callUntilAnswered(() => undoing(first));
     return env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
   }
 
@@ -135,7 +132,7 @@ export class SharedNumber implements Wanted {
     const { env, lockName } = this;
     const { runner } = env;
     this.assertNotEnded();
-    const work = runner.prepared ? begin() : runner.prepare(lockName, LONGEST_WORK).then(begin);
+    const work = begin();
     let isOpen = true;
     const over = () => {
       isOpen = false;
@@ -166,8 +163,7 @@ export class SharedNumber implements Wanted {
   async ask<T>(make: () => ScriptCall, read: (reply: unknown) => T): Promise<T> {
     const { env, lockName } = this;
     env.assertOpen(lockName);
-    if (!env.runner.prepared) await env.runner.prepare(lockName, env.runner.commandTimeout).catch(tellCaller);
-    return env.runner.call(lockName, make(), read).catch(tellCaller);
+    return env.runner.call(lockName, make, read).catch(tellCaller);
   }
 
   /** The number as it is, and how many permits with a lease are out. */

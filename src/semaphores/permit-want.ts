@@ -52,7 +52,8 @@ export class TakePermit extends Request<Permit> {
 
   protected override undo(): Promise<unknown> {
     const number = this.wanted;
-    return number.undo(this.#id, (id) => endPermit(number, id, number.env.wireId()));
+    const call = number.env.wireId();
+    return number.undo(this.#id, (id) => endPermit(number, id, call));
   }
 }
 

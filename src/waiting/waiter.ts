@@ -174,12 +174,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
 
   /** Whether a try may be sent now; otherwise it is begun later, or fails. */
   protected mayTry(): boolean {
-    const { runner } = this.env;
-    if (!runner.prepared) {
-      this.#prepare();
-      return false;
-    }
-    const full = runner.backlog.refusal(this.lockName);
+    const full = this.env.runner.backlog.refusal(this.lockName);
     if (full) this.fail(full);
     return !full;
   }
@@ -303,22 +298,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     const asked = this.state === "queued" ? (this.site?.first ?? this) : this;
     if (asked.unanswered) return false;
     return asked.state !== "trying" || this.env.clock.mono() - asked.sentAt.mono < FRESH;
-  }
-
-  /** The command by which releases are announced is not known yet. */
-  #prepare(): void {
-    this.state = "trying";
-    this.env.sites.calls.add(this);
-    this.env.runner.prepare(this.lockName, this.within).then(
-      () => {
-        if (this.state === "over") return;
-        this.rest();
-        this.step();
-      },
-      (error: unknown) => {
-        if (this.state !== "over") this.fail(error);
-      },
-    );
   }
 
   /** A grant that too few replicas have is given back before the call rejects. */
