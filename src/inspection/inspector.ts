@@ -183,7 +183,6 @@ export class Inspector {
         ...holder,
         client: presences.client(holder.ownerId) ?? null,
         since: hold ? dateOf(hold.since) : null,
-        ...(hold?.callSite === undefined ? {} : { callSite: hold.callSite }),
       };
     });
     const waits = presences.waits(key);

@@ -68,16 +68,11 @@ export interface HolderInfo {
   readonly client: ClientInfo | null;
   /** Since when the owner has the lock, by the clock of its process; null if its client does not tell, or not yet. */
   readonly since: Date | null;
-  /**
-   * Where its code took the first of these holds, `function (file:line:column)`; there if its client has the option
-   * `traceHolds`.
-   */
-  readonly callSite?: string;
 }
 
 /** The part of a {@link LockInfo} that the keys show. */
 export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
-  readonly holders: readonly Omit<HolderInfo, "client" | "since" | "callSite">[];
+  readonly holders: readonly Omit<HolderInfo, "client" | "since">[];
 };
 
 /** Reads the reply of `lock/inspect`; null if the lock is free. */

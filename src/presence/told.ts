@@ -24,8 +24,6 @@ export interface Told {
   readonly owners: readonly number[];
   /** Of a read-write lock: the side. */
   readonly mode?: AccessSide | undefined;
-  /** Of a traced hold: where it was taken, in the form of {@link bounded}. */
-  readonly callSite?: string | undefined;
 }
 
 export type AccessSide = "read" | "write";
@@ -46,28 +44,18 @@ const LATEST = 8.64e15;
 
 const isTime = (ms: number): boolean => Math.abs(ms) <= LATEST;
 
-/** The longest text that says where a hold was taken. */
-const MOST_CHARACTERS = 200;
-
-/** The call site in one line; undefined if it is empty. A long text loses its beginning, because the end says most. */
-export function bounded(callSite: string): string | undefined {
-  const line = callSite.replaceAll(/\s+/g, " ").trim();
-  return line.length > MOST_CHARACTERS ? `…${line.slice(1 - MOST_CHARACTERS)}` : line || undefined;
-}
-
 /** The fields of a client's key. */
 export function write({ client, at, holds, waits }: ClientTold, since: number): Record<string, string> {
   const { label, host, pid } = client;
   const list = (told: readonly Told[]) =>
     JSON.stringify(
-      told.map(({ key, kind, ownerId, since: from, owners, mode, callSite }) => [
+      told.map(({ key, kind, ownerId, since: from, owners, mode }) => [
         key,
         kind,
         ownerId ?? 0,
         from,
         owners.length > 1 ? owners : (owners[0] ?? 0),
-        ...(mode || callSite ? [mode ?? 0] : []),
-        ...(callSite ? [callSite] : []),
+        ...(mode ? [mode] : []),
       ]),
     );
   const shown = holds.slice(0, MOST);
@@ -105,7 +93,7 @@ function readList(text: string | undefined): Told[] {
   if (!Array.isArray(list)) return [];
   return list.slice(0, MOST).flatMap((item: unknown) => {
     if (!Array.isArray(item)) return [];
-    const [key, kind, ownerId, since, owners, mode, callSite] = item as unknown[];
+    const [key, kind, ownerId, since, owners, mode] = item as unknown[];
     if (typeof key !== "string" || typeof kind !== "string" || typeof since !== "number") return [];
     if (!isTime(since)) return [];
     return [
@@ -116,7 +104,6 @@ function readList(text: string | undefined): Told[] {
         since,
         owners: [owners].flat().filter((owner) => typeof owner === "number" && owner > 0) as number[],
         mode: mode === "read" || mode === "write" ? mode : undefined,
-        callSite: typeof callSite === "string" ? bounded(callSite) : undefined,
       },
     ];
   });

@@ -54,10 +54,7 @@ export function show(terminal: Terminal, info: LockInfo, now: number): void {
   const what = [kind, mode && `mode ${mode}`, numbersOf(info)].filter(Boolean).join(", ");
   const end = ttl >= 0 ? `, lapses in ${spell(ttl)}` : "";
   terminal.say(`${name}   ${what}${end}`, "bold");
-  for (const holder of holders) {
-    terminal.say(`  ● ${holderText(holder, now)}`);
-    if (holder.callSite !== undefined) terminal.say(`      taken at ${holder.callSite}`, "dim");
-  }
+  for (const holder of holders) terminal.say(`  ● ${holderText(holder, now)}`);
   const told = new Set(waiting.map(({ ownerId }) => ownerId));
   for (const waiter of waiting) terminal.say(`  ○ ${waiterText(waiter, now)}`);
   for (const id of waiters) if (!told.has(id)) terminal.say(`  ○ an unknown process   ${id}`);
