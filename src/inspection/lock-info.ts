@@ -45,8 +45,6 @@ export interface WaiterInfo {
   readonly client: ClientInfo | null;
   /** Since when the call waits, by the clock of its process. */
   readonly since: Date | null;
-  /** When its process told of it, by the same clock: what became of the call since then is not known. */
-  readonly toldAt: Date | null;
   /** The side of a read-write lock that the call waits for. */
   readonly mode?: "read" | "write";
   /**

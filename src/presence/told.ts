@@ -30,8 +30,6 @@ export type AccessSide = "read" | "write";
 
 export interface ClientTold {
   readonly client: ClientInfo;
-  /** When that was so, in epoch milliseconds by the client's clock; undefined if nobody knows. */
-  readonly at: number | undefined;
   readonly holds: readonly Told[];
   readonly waits: readonly Told[];
 }
@@ -42,10 +40,8 @@ export const MOST = 1_000;
 /** The latest epoch milliseconds that a Date can have. */
 const LATEST = 8.64e15;
 
-const isTime = (ms: number): boolean => Math.abs(ms) <= LATEST;
-
 /** The fields of a client's key. */
-export function write({ client, at, holds, waits }: ClientTold, since: number): Record<string, string> {
+export function write({ client, holds, waits }: ClientTold, since: number): Record<string, string> {
   const { label, host, pid } = client;
   const list = (told: readonly Told[]) =>
     JSON.stringify(
@@ -64,7 +60,6 @@ export function write({ client, at, holds, waits }: ClientTold, since: number): 
     host,
     pid: String(pid),
     since: String(since),
-    told: String(at),
     holds: list(shown),
     waits: list(waits.slice(0, MOST - shown.length)),
   };
@@ -73,11 +68,9 @@ export function write({ client, at, holds, waits }: ClientTold, since: number): 
 /** Reads the fields of a client's key; undefined if no client of this library has written them. */
 export function read(id: string, fields: ReadonlyMap<string, string>): ClientTold | undefined {
   const [label, host, pid] = [fields.get("label"), fields.get("host"), Number(fields.get("pid"))];
-  const at = Number(fields.get("told") ?? Number.NaN);
   if (label === undefined || host === undefined || !Number.isSafeInteger(pid)) return undefined;
   return {
     client: { id, label, host, pid },
-    at: isTime(at) ? at : undefined,
     holds: readList(fields.get("holds")),
     waits: readList(fields.get("waits")),
   };
@@ -95,7 +88,7 @@ function readList(text: string | undefined): Told[] {
     if (!Array.isArray(item)) return [];
     const [key, kind, ownerId, since, owners, mode] = item as unknown[];
     if (typeof key !== "string" || typeof kind !== "string" || typeof since !== "number") return [];
-    if (!isTime(since)) return [];
+    if (Math.abs(since) > LATEST) return [];
     return [
       {
         key,

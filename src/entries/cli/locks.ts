@@ -41,11 +41,10 @@ export function holderText({ client, ownerId, count, since, ttl }: HolderInfo, n
   return `${who}${long}${nested}, lapses in ${spell(ttl)}   ${ownerId}`;
 }
 
-export function waiterText({ client, ownerId, since, holds, toldAt }: WaiterInfo, now: number): string {
+export function waiterText({ client, ownerId, since, holds }: WaiterInfo, now: number): string {
   const who = client ? `${client.label} (${client.host}, pid ${client.pid})` : nameOf(client, ownerId);
-  const told = toldAt ? ` (told ${ago(toldAt, now)} ago)` : "";
   const meanwhile = holds.length > 0 ? `, holds ${holds.join(", ")}` : "";
-  return `${who}${since ? `, for ${ago(since, now)}` : ""}${told}${meanwhile}`;
+  return `${who}${since ? `, for ${ago(since, now)}` : ""}${meanwhile}`;
 }
 
 /** Shows a lock: its holders (●), and its waiters (○). */

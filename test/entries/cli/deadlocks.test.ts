@@ -69,7 +69,7 @@ test("a fork that waits for what the run around it holds is a circle; runs that 
 
 const CLIENT = { id: "c", label: "A", host: "web-3", pid: 812 };
 
-const unknown = (holds: string[]) => ({ client: null, since: null, toldAt: null, holds });
+const unknown = (holds: string[]) => ({ client: null, since: null, holds });
 
 /** A lock by its holders, of one client; `+`: the client has told of that hold. */
 function heldBy(name: string, holders: readonly string[], waiting: LockInfo["waiting"]): LockInfo {

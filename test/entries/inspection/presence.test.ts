@@ -123,7 +123,6 @@ test("what lasts for a second is told within the next one, at most once a second
   expect((await looking.inspect("c"))?.holders).toMatchObject([{ since: new Date(begun) }]);
   const [waiter] = (await looking.inspect("b"))?.waiting ?? [];
   expect(waiter).toMatchObject({ since: new Date(begun), holds: ["a"] });
-  expect(waiter?.toldAt?.getTime()).toBeGreaterThanOrEqual(begun + 1_000);
   await second.unlock();
   // Whoever takes one after the other for more than a second is not told of more often.
   for (let i = 0; i < 100; i++) {
