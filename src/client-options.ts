@@ -48,11 +48,6 @@ export interface LockClientOptions {
    * (a run its Hold) to pass on.
    */
   reentrancy?: "context" | "explicit" | undefined;
-  /**
-   * Whether the client notes where in your code each hold was taken, and tells it by `presence`, as `callSite` of the
-   * holder. Default false: it costs each call some microseconds, and each hold some hundred bytes.
-   */
-  traceHolds?: boolean | undefined;
 }
 
 /** Options of {@link LockClient.close}. */
@@ -111,7 +106,6 @@ const OPTIONS: { readonly [K in keyof Given]: readonly [Given[K], Check] } = {
   label: ["", checkLabel],
   presence: [true, oneOf(true, false)],
   warnAfter: [0, atLeast(1)],
-  traceHolds: [false, oneOf(true, false)],
   reentrancy: ["context", oneOf("context", "explicit")],
 };
 

@@ -6,7 +6,7 @@ import type { Now } from "./base/now.js";
 import type { ClientParts } from "./client-parts.js";
 import type { Env } from "./env.js";
 import type { Grant } from "./lock/grant.js";
-import { bounded, type ClientInfo, MOST, type Told } from "./presence/told.js";
+import { type ClientInfo, MOST, type Told } from "./presence/told.js";
 import type { LivePermits } from "./semaphores/live-permits.js";
 import type { Waiter } from "./waiting/waiter.js";
 
@@ -18,7 +18,7 @@ export function describeSelf(label: string): ClientInfo {
 
 /** Returns a function that looks at what the client has and waits for: at most at as much as a client may tell. */
 export function lookOf(
-  { live, sites, clock, settings }: Env,
+  { live, sites, clock }: Env,
   permits: LivePermits,
 ): () => { readonly holds: Told[]; readonly waits: Told[] } {
   const numbers = new WeakMap<object, number>();
@@ -32,10 +32,9 @@ export function lookOf(
   const heldBy = ({ holds: [first], kind: { key, kind }, wireId: ownerId, knownOwner }: Grant): Told[] => {
     // The owner has the lock since its first live hold, on either side.
     if (!first) return [];
-    const { acquiredAt: since, callSite, grant } = first;
+    const { acquiredAt: since, grant } = first;
     const owners = [numberOf(knownOwner ?? grant)];
-    const place = settings.traceHolds && callSite ? bounded(callSite.text) : undefined;
-    return [{ key, kind, ownerId, since, owners, callSite: place }];
+    return [{ key, kind, ownerId, since, owners }];
   };
   const awaitedBy = (call: Waiter): Told[] => {
     const since = Math.round(clock.wall() - (clock.mono() - (call.waitsSince ?? 0)));

@@ -19,7 +19,6 @@ export interface Settings {
   readonly commandTimeout: number;
   readonly pollCap: number;
   readonly fairWaitTimeout: number;
-  readonly traceHolds: boolean;
   /** Milliseconds; 0 for never. */
   readonly warnAfter: number;
   readonly reentrancy: "context" | "explicit";

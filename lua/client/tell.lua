@@ -6,7 +6,7 @@
 -- ARGV
 --   id         text  of the client
 --   ttl        ms    for which it is believed
---   fields...  text  label, host, pid; since and told in epoch ms by the client's clock; holds and waits as JSON of
+--   fields...  text  label, host, pid; since in epoch ms by the client's clock; holds and waits as JSON of
 --   values...  text  [key, kind, owner id, epoch ms, owner] each
 -- REPLY
 --   1

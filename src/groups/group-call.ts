@@ -88,7 +88,7 @@ export abstract class GroupCall<M extends Members = Members>
     const { hold } = group;
     trace?.('lock "%s": granted to %s', this.lockName, group.ownerId);
     if (!asked.frame) owner.opened(hold);
-    if (asked.callSite) hold.callSite = asked.callSite;
+    if (asked.place) hold.place = asked.place;
     group.tellGrant(this.waited);
     follow(env, members, hold);
     for (const other of members.envs.slice(1)) tellIfLong(other, members, hold);

@@ -29,11 +29,11 @@ export class Seat extends Call {
 
   /** `waits`: it stands in the member's line if it is refused. */
   constructor(of: GroupCall, member: Kind, waits: boolean) {
-    const { lease, frame, caller, callSite, begun } = of.asked;
+    const { lease, frame, caller, begun } = of.asked;
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
     const { owner } = of;
     const [origin, signal] = ["member", undefined] as const;
-    super(member, { owner, origin, lease, frame, caller, callSite, wait, signal, begun });
+    super(member, { owner, origin, lease, frame, caller, wait, signal, begun });
     this.#of = of;
     this.hasWaited = waits && of.hasWaited;
   }

@@ -183,7 +183,6 @@ export class Inspector {
         ...holder,
         client: presences.client(holder.ownerId) ?? null,
         since: hold ? dateOf(hold.since) : null,
-        ...(hold?.callSite === undefined ? {} : { callSite: hold.callSite }),
       };
     });
     const waits = presences.waits(key);
@@ -191,7 +190,6 @@ export class Inspector {
       ...(wait.ownerId === undefined ? {} : { ownerId: wait.ownerId }),
       client: wait.client,
       since: dateOf(wait.since),
-      toldAt: wait.at === undefined ? null : dateOf(wait.at),
       ...(wait.mode === undefined ? {} : { mode: wait.mode }),
       holds: presences.heldBy(wait).map((held) => this.#nameOf(held)),
     }));

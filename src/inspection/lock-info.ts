@@ -45,8 +45,6 @@ export interface WaiterInfo {
   readonly client: ClientInfo | null;
   /** Since when the call waits, by the clock of its process. */
   readonly since: Date | null;
-  /** When its process told of it, by the same clock: what became of the call since then is not known. */
-  readonly toldAt: Date | null;
   /** The side of a read-write lock that the call waits for. */
   readonly mode?: "read" | "write";
   /**
@@ -68,16 +66,11 @@ export interface HolderInfo {
   readonly client: ClientInfo | null;
   /** Since when the owner has the lock, by the clock of its process; null if its client does not tell, or not yet. */
   readonly since: Date | null;
-  /**
-   * Where its code took the first of these holds, `function (file:line:column)`; there if its client has the option
-   * `traceHolds`.
-   */
-  readonly callSite?: string;
 }
 
 /** The part of a {@link LockInfo} that the keys show. */
 export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
-  readonly holders: readonly Omit<HolderInfo, "client" | "since" | "callSite">[];
+  readonly holders: readonly Omit<HolderInfo, "client" | "since">[];
 };
 
 /** Reads the reply of `lock/inspect`; null if the lock is free. */

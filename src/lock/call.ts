@@ -21,7 +21,6 @@
  * An answer belongs to its own send, and to the wire id, not to the call. The call ends a late grant only if its id is
  * over.
  */
-import type { CallSite } from "../base/call-site.js";
 import type { Instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
@@ -31,6 +30,7 @@ import type { OwnCall } from "../owner/record.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Claim, type ClaimOptions } from "./claim.js";
+import type { Place } from "./dropped.js";
 import type { Successor } from "./end.js";
 import { follow } from "./follow.js";
 import type { Grant } from "./grant.js";
@@ -42,7 +42,7 @@ export interface CallOptions extends ClaimOptions {
   readonly frame: Frame | undefined;
   /** The run or scope that the call was made in. */
   readonly caller: Frame | undefined;
-  readonly callSite: CallSite | undefined;
+  readonly place?: Place | undefined;
   /** What the call resolves with, if anybody awaits that; without a hold if others have the lock. */
   outcome?(asked: CallOptions, hold: HoldRecord | undefined): unknown;
 }
@@ -281,11 +281,11 @@ export class Call extends Claim implements OwnCall {
   /** It has a hold, which is known everywhere before the call resolves. */
   #accept(grant: Grant, now: Instant): void {
     const { env, owner, wanted: kind } = this;
-    const { origin, lease, frame, callSite } = this.#asked;
+    const { origin, lease, frame, place } = this.#asked;
     const isRenewed = lease === undefined;
     const isNested = grant.holds.length > 0;
     const hold = grant.hold(kind.side, origin, isRenewed, frame, now);
-    if (callSite) hold.callSite = callSite;
+    if (place) hold.place = place;
     if (owner) {
       if (frame) owner.turnsOf(this.lockKey).begin(this);
       owner.settle(this);

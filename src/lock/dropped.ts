@@ -2,7 +2,6 @@
  * Gives back bare holds that the user has dropped, and warns the process. Nothing else is left to give such a hold
  * back, and the watchdog would renew it for the life of the process.
  */
-import { CallSite } from "../base/call-site.js";
 import { outside } from "../base/outside.js";
 import { quietly } from "../base/work.js";
 import type { Grant } from "./grant.js";
@@ -18,18 +17,29 @@ const WARNING = { type: "HoldfastWarning", code: "HOLDFAST_DROPPED_HOLD" };
 /** The places that the process was warned of. */
 const warned = new Set<string>();
 
+/** Where in the user's code a call was made: its stack of one frame, of which V8 makes the text when it is read. */
+export interface Place {
+  readonly stack?: unknown;
+}
+
 /** Notes where bare calls were made. */
 export class Places {
   #left = NOTED;
   #since = Number.NEGATIVE_INFINITY;
 
   /** The place of a call that is made now, by the function that the user called; undefined for most calls. */
-  note(now: number, called: (...args: never[]) => unknown): CallSite | undefined {
+  note(now: number, called: (...args: never[]) => unknown): Place | undefined {
     if (this.#left === 0 && now - this.#since < NOTED_AGAIN) return undefined;
     if (this.#left === 0) this.#left = NOTED;
     this.#since = now;
     this.#left--;
-    return new CallSite(called);
+    const place: Place = {};
+    const limit = Error.stackTraceLimit;
+    // A frozen Error keeps its own limit, so more frames are captured then.
+    Reflect.set(Error, "stackTraceLimit", 1);
+    Error.captureStackTrace(place, called);
+    Reflect.set(Error, "stackTraceLimit", limit);
+    return place;
   }
 }
 
@@ -47,8 +57,8 @@ export function isDropped(grant: Grant): boolean {
 }
 
 /** Once per place in the user's code. */
-function warn({ grant, callSite }: HoldRecord): void {
-  const where = callSite?.text ?? "";
+function warn({ grant, place }: HoldRecord): void {
+  const [, where = ""] = /\n\s+at (?:async )?(.*)/.exec(String(place?.stack)) ?? [];
   if (warned.has(where)) return;
   warned.add(where);
   const text =

@@ -1,6 +1,5 @@
 /** The face of every lock, and of a group of locks: all that does not depend on how it is acquired. */
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
-import { CallSite } from "../base/call-site.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
 import { foremost } from "../base/holder.js";
@@ -34,9 +33,6 @@ import {
 const TRY_LOCK_ORDER =
   "tryLock takes tryLock(wait, lease, { signal, owner }), in Redisson's order: wait must be a number of milliseconds, not an " +
   "object. lock({ wait }) and run(fn, { wait }) take options";
-
-/** Enough frames to see past an entry of the package, such as a decorator. */
-const TRACED_FRAMES = 10;
 
 /** Milliseconds before the end of a wait. */
 const SOON = 250;
@@ -222,13 +218,12 @@ export abstract class LockFace<H extends Hold = Hold> {
   /** `frame`: of a run. */
   #asked(request: Request, frame: Frame | undefined, called: Called, mustHave: boolean): Asked {
     const { wait, lease, signal, named } = request;
-    const { clock, places, settings } = this.#env;
+    const { clock, places } = this.#env;
     const begun = clock.mono();
     const owner = frame?.owner ?? named ?? this.currentOwner();
     // Only a bare hold without a lease, of an owner that nobody knows, can be dropped for ever.
     const canDrop = owner === undefined && lease === undefined;
-    const noted = canDrop ? places.note(begun, called) : undefined;
-    const callSite = settings.traceHolds ? new CallSite(called, TRACED_FRAMES) : noted;
+    const place = canDrop ? places.note(begun, called) : undefined;
     const origin = frame ? "run" : "bare";
     const caller = currentFrame();
     return {
@@ -240,7 +235,7 @@ export abstract class LockFace<H extends Hold = Hold> {
       frame,
       caller,
       begun,
-      callSite,
+      place,
       mustHave,
       holder: undefined,
       outcome: this.#outcome,

@@ -1,6 +1,5 @@
 /** One count of a grant: granted, then given back or lost. A `Hold` is the user's view of it. */
 import { setMaxListeners } from "node:events";
-import type { CallSite } from "../base/call-site.js";
 import { failure, tellCaller } from "../base/caller.js";
 import { type Clock, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
@@ -8,6 +7,7 @@ import { outside } from "../base/outside.js";
 import type { Side } from "../base/traits.js";
 import type { Frame } from "../owner/context.js";
 import type { OwnerRecord } from "../owner/record.js";
+import type { Place } from "./dropped.js";
 
 /** What an owner has of a lock or of a group, of which a hold is one count. */
 export interface Held {
@@ -57,7 +57,7 @@ export class HoldRecord<H extends Held = Held> {
   readonly renewed: boolean;
   /** Of a run. */
   declare readonly frame?: Frame;
-  declare callSite?: CallSite;
+  declare place?: Place;
   /** Epoch milliseconds at which the grant arrived. */
   readonly acquiredAt: number;
   /** `ended`: given back, or on its way back. `lost`: final. */

@@ -8,8 +8,6 @@ const MOST_CLIENTS = 1_000;
 
 export interface Seen extends Told {
   readonly client: ClientInfo;
-  /** When its client has written it. */
-  readonly at: number | undefined;
 }
 
 /** The first part of an owner id. */
@@ -26,14 +24,13 @@ export class Presences {
   readonly #held = new Map<string, string[]>();
 
   constructor(clients: readonly ClientTold[]) {
-    for (const { client, at, holds, waits } of clients) {
+    for (const { client, holds, waits } of clients) {
       this.#clients.set(client.id, client);
       for (const told of holds) {
-        if (told.ownerId !== undefined)
-          this.#holds.set(`${told.ownerId} ${told.key}`, { ...told, client, at });
+        if (told.ownerId !== undefined) this.#holds.set(`${told.ownerId} ${told.key}`, { ...told, client });
         for (const owner of told.owners) this.#add(this.#held, `${client.id} ${owner}`, told.key);
       }
-      for (const told of waits) this.#add(this.#waits, told.key, { ...told, client, at });
+      for (const told of waits) this.#add(this.#waits, told.key, { ...told, client });
     }
   }
 

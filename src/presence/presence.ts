@@ -54,7 +54,7 @@ export class Presence {
   /** Reads what one client, or each client, tells of itself; what this one would tell comes from its own memory. */
   lookOut(clientId?: string): Promise<Presences> {
     const { runner, client, look } = this.#options;
-    return lookOut(runner, { client, at: runner.clock.wall(), ...look() }, clientId);
+    return lookOut(runner, { client, ...look() }, clientId);
   }
 
   /** Something is held or awaited from now on. */
@@ -91,7 +91,7 @@ export class Presence {
     const now = clock.wall();
     const isOld = ({ since }: Told) => now - since >= SHORT;
     // A reader checks a hold against the lock's key. It cannot check a wait, and most waits end soon: these are left out.
-    const told = { at: now, holds, waits: waits.filter(isOld) };
+    const told = { holds, waits: waits.filter(isOld) };
     const old = [...told.waits, ...holds.filter(isOld)];
     const sinceTold = this.#toldAt === undefined ? Infinity : clock.mono() - this.#toldAt;
     const isNews = ({ since }: Told) => now - since <= sinceTold + SHORT;

@@ -24,16 +24,12 @@ export interface Told {
   readonly owners: readonly number[];
   /** Of a read-write lock: the side. */
   readonly mode?: AccessSide | undefined;
-  /** Of a traced hold: where it was taken, in the form of {@link bounded}. */
-  readonly callSite?: string | undefined;
 }
 
 export type AccessSide = "read" | "write";
 
 export interface ClientTold {
   readonly client: ClientInfo;
-  /** When that was so, in epoch milliseconds by the client's clock; undefined if nobody knows. */
-  readonly at: number | undefined;
   readonly holds: readonly Told[];
   readonly waits: readonly Told[];
 }
@@ -44,30 +40,18 @@ export const MOST = 1_000;
 /** The latest epoch milliseconds that a Date can have. */
 const LATEST = 8.64e15;
 
-const isTime = (ms: number): boolean => Math.abs(ms) <= LATEST;
-
-/** The longest text that says where a hold was taken. */
-const MOST_CHARACTERS = 200;
-
-/** The call site in one line; undefined if it is empty. A long text loses its beginning, because the end says most. */
-export function bounded(callSite: string): string | undefined {
-  const line = callSite.replaceAll(/\s+/g, " ").trim();
-  return line.length > MOST_CHARACTERS ? `…${line.slice(1 - MOST_CHARACTERS)}` : line || undefined;
-}
-
 /** The fields of a client's key. */
-export function write({ client, at, holds, waits }: ClientTold, since: number): Record<string, string> {
+export function write({ client, holds, waits }: ClientTold, since: number): Record<string, string> {
   const { label, host, pid } = client;
   const list = (told: readonly Told[]) =>
     JSON.stringify(
-      told.map(({ key, kind, ownerId, since: from, owners, mode, callSite }) => [
+      told.map(({ key, kind, ownerId, since: from, owners, mode }) => [
         key,
         kind,
         ownerId ?? 0,
         from,
         owners.length > 1 ? owners : (owners[0] ?? 0),
-        ...(mode || callSite ? [mode ?? 0] : []),
-        ...(callSite ? [callSite] : []),
+        ...(mode ? [mode] : []),
       ]),
     );
   const shown = holds.slice(0, MOST);
@@ -76,7 +60,6 @@ export function write({ client, at, holds, waits }: ClientTold, since: number): 
     host,
     pid: String(pid),
     since: String(since),
-    told: String(at),
     holds: list(shown),
     waits: list(waits.slice(0, MOST - shown.length)),
   };
@@ -85,11 +68,9 @@ export function write({ client, at, holds, waits }: ClientTold, since: number): 
 /** Reads the fields of a client's key; undefined if no client of this library has written them. */
 export function read(id: string, fields: ReadonlyMap<string, string>): ClientTold | undefined {
   const [label, host, pid] = [fields.get("label"), fields.get("host"), Number(fields.get("pid"))];
-  const at = Number(fields.get("told") ?? Number.NaN);
   if (label === undefined || host === undefined || !Number.isSafeInteger(pid)) return undefined;
   return {
     client: { id, label, host, pid },
-    at: isTime(at) ? at : undefined,
     holds: readList(fields.get("holds")),
     waits: readList(fields.get("waits")),
   };
@@ -105,9 +86,9 @@ function readList(text: string | undefined): Told[] {
   if (!Array.isArray(list)) return [];
   return list.slice(0, MOST).flatMap((item: unknown) => {
     if (!Array.isArray(item)) return [];
-    const [key, kind, ownerId, since, owners, mode, callSite] = item as unknown[];
+    const [key, kind, ownerId, since, owners, mode] = item as unknown[];
     if (typeof key !== "string" || typeof kind !== "string" || typeof since !== "number") return [];
-    if (!isTime(since)) return [];
+    if (Math.abs(since) > LATEST) return [];
     return [
       {
         key,
@@ -116,7 +97,6 @@ function readList(text: string | undefined): Told[] {
         since,
         owners: [owners].flat().filter((owner) => typeof owner === "number" && owner > 0) as number[],
         mode: mode === "read" || mode === "write" ? mode : undefined,
-        callSite: typeof callSite === "string" ? bounded(callSite) : undefined,
       },
     ];
   });

@@ -68,10 +68,15 @@ garbageRow(
   async (place, warnings) => {
     const { lock } = place;
     const here = () => lock.lock();
+    const { stackTraceLimit } = Error;
+    // The place is known also to users who want no stacks.
+    Error.stackTraceLimit = 0;
     for (const take of [here, here, () => lock.tryLock(), here]) {
       await drop(take);
       await untilFree(lock, place);
     }
+    expect(Error.stackTraceLimit).toBe(0);
+    Error.stackTraceLimit = stackTraceLimit;
     await until("two warnings", () => warnings.length > 1);
     expect(warnings).toHaveLength(2);
     for (const { code, message } of warnings) {

@@ -316,15 +316,6 @@ row(
   },
 );
 
-test("the option traceHolds tells where a hold was taken [§8 holder-client]", async () => {
-  const { a, b, pass } = openVirtual(PLAIN, { traceHolds: true, presence: true });
-  const hold = await a.client.getLock(NAME).lock();
-  await pass(2_000);
-  const info = await b.client.inspect(NAME);
-  expect(info?.holders[0]).toMatchObject({ ownerId: hold.ownerId, callSite: expect.stringMatching(/\S/) });
-  await hold.unlock();
-});
-
 test("a renewal that fails for many is told of each, by a cause that names no other [§1 events] [B80]", async () => {
   const { a, pass } = openVirtual(PLAIN, { prefix: "shop", watchdogTimeout: 9_000, commandTimeout: 1_000 });
   const names = ["one", "two"];

@@ -7,8 +7,7 @@ const CLIENT = "holdfast_client:{a}";
 const INDEX = "holdfast_clients";
 const bench = await useBench();
 
-const times = { since: "1700000000000", told: "1700000009000" };
-const fields = { label: "mail", host: "h1", pid: "17", ...times, holds: "[1]", waits: "[2]" };
+const fields = { label: "mail", host: "h1", pid: "17", since: "1700000000000", holds: "[1]", waits: "[2]" };
 const named = { fields: Object.keys(fields), values: Object.values(fields) };
 const told = (ttl: number): States => ({ [CLIENT]: held(fields, ttl) });
 const index = (members: Scores["members"], ttl: number): States => ({ [INDEX]: scored(members, ttl) });

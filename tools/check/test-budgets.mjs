@@ -5,7 +5,7 @@
 const LINES = {
   contract: 9_530,
   delivery: 3_790,
-  entries: 8_130,
+  entries: 7_960,
   faults: 3_150,
   fleet: 3_560,
   interop: 3_350,

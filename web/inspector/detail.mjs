@@ -55,7 +55,7 @@ function none(text) {
 }
 
 function holderCard(holder) {
-  const { callSite, client, count, ownerId, since } = holder;
+  const { client, count, ownerId, since } = holder;
   const held = since ? duration(Math.max(0, now() - Date.parse(since))) : "";
   const times = count > 1 ? `${count} holds` : "";
   const item = card(
@@ -65,7 +65,6 @@ function holderCard(holder) {
     times,
   );
   if (!since) item.append(h("small", { class: "wide" }, UNTOLD));
-  if (callSite) item.append(h("small", { class: "wide" }, `taken at ${callSite}`));
   return item;
 }
 

@@ -36,10 +36,7 @@ function textOf(circle) {
   const [first] = names;
   const round =
     names.length === 1 ? `the holder of ${first} waits for it` : [...names, first].join(" waits for ");
-  const taken = circle.flatMap(({ held, callSites }) =>
-    callSites.map((callSite) => `“${held}” was taken at ${callSite}`),
-  );
-  return `${[`Dead-lock: ${round}`, ...taken].join("; ")}.`;
+  return `Dead-lock: ${round}.`;
 }
 
 /** Nodes: locks ("L" and the name), and processes that wait and hold nothing ("P" and their name). Circles come first. */
@@ -54,9 +51,7 @@ function graphOf(circles) {
     const holder = first
       ? nameOf(first) + (others.length > 0 ? ` and ${others.length} more` : "")
       : (info && numbersOf(info)) || "free by now";
-    const taken = (info?.holders ?? []).flatMap(({ callSite }) => (callSite ? `taken at ${callSite}` : []));
-    const hint = [name, ...taken].join("\n");
-    nodes.set(`L${name}`, { title: name, hint, sub: holder, waiting: info?.waiting.length ?? 0 });
+    nodes.set(`L${name}`, { title: name, sub: holder, waiting: info?.waiting.length ?? 0 });
   };
   const inCircles = circles.flat().map(({ held }) => held);
   for (const name of inCircles) addLock(name);
@@ -142,12 +137,12 @@ function arrow(from, to, count, mark) {
   return parts;
 }
 
-function boxOf({ x, y, title, hint = title, sub, waiting, colour }, mark) {
+function boxOf({ x, y, title, sub, waiting, colour }, mark) {
   const shape = { x, y, width: WIDTH, height: HEIGHT, rx: colour ? HEIGHT / 2 : 8 };
   return h(
     "g",
     {},
-    h("title", {}, hint),
+    h("title", {}, title),
     h("rect", { ...shape, class: colour ? `pill ${colour}` : `box${mark}` }),
     h("text", { class: "strong", x: x + 14, y: y + 19 }, cut(title, 22)),
     h(

@@ -11,7 +11,7 @@ export const deadlocks: Command = {
   details: [
     "Clients report a wait before it is two seconds old, and its end up to a third of a watchdogTimeout later. So look twice",
     "before you act. A circle ends when one of its calls gives up, or when you take away one of its locks.",
-    "The exit code is 1 if there is a circle. Clients with the option traceHolds also report where they took each hold.",
+    "The exit code is 1 if there is a circle.",
   ],
   words: { least: 0, most: 0 },
   act: async (task) => {
@@ -21,9 +21,8 @@ export const deadlocks: Command = {
     terminal.json(circles);
     for (const circle of circles) {
       terminal.say([...circle.map(({ held }) => held), circle[0]?.held].join(" → "), "bold");
-      for (const { held, wanted, waiter, callSites } of circle) {
+      for (const { wanted, waiter } of circle) {
         terminal.say(`  waits for ${wanted}: ${waiterText(waiter, now)}`);
-        for (const callSite of callSites) terminal.say(`      took ${held} at ${callSite}`, "dim");
       }
     }
     if (circles.length === 0)

@@ -41,11 +41,10 @@ export function holderText({ client, ownerId, count, since, ttl }: HolderInfo, n
   return `${who}${long}${nested}, lapses in ${spell(ttl)}   ${ownerId}`;
 }
 
-export function waiterText({ client, ownerId, since, holds, toldAt }: WaiterInfo, now: number): string {
+export function waiterText({ client, ownerId, since, holds }: WaiterInfo, now: number): string {
   const who = client ? `${client.label} (${client.host}, pid ${client.pid})` : nameOf(client, ownerId);
-  const told = toldAt ? ` (told ${ago(toldAt, now)} ago)` : "";
   const meanwhile = holds.length > 0 ? `, holds ${holds.join(", ")}` : "";
-  return `${who}${since ? `, for ${ago(since, now)}` : ""}${told}${meanwhile}`;
+  return `${who}${since ? `, for ${ago(since, now)}` : ""}${meanwhile}`;
 }
 
 /** Shows a lock: its holders (●), and its waiters (○). */
@@ -54,10 +53,7 @@ export function show(terminal: Terminal, info: LockInfo, now: number): void {
   const what = [kind, mode && `mode ${mode}`, numbersOf(info)].filter(Boolean).join(", ");
   const end = ttl >= 0 ? `, lapses in ${spell(ttl)}` : "";
   terminal.say(`${name}   ${what}${end}`, "bold");
-  for (const holder of holders) {
-    terminal.say(`  ● ${holderText(holder, now)}`);
-    if (holder.callSite !== undefined) terminal.say(`      taken at ${holder.callSite}`, "dim");
-  }
+  for (const holder of holders) terminal.say(`  ● ${holderText(holder, now)}`);
   const told = new Set(waiting.map(({ ownerId }) => ownerId));
   for (const waiter of waiting) terminal.say(`  ○ ${waiterText(waiter, now)}`);
   for (const id of waiters) if (!told.has(id)) terminal.say(`  ○ an unknown process   ${id}`);

@@ -78,7 +78,6 @@ export const waiters: Command = listing<Waiting>({
     HOST: ({ client }) => placeOf(client)[0],
     PID: ({ client }) => placeOf(client)[1],
     SINCE: ({ since }, now) => ago(since, now),
-    TOLD: ({ toldAt }, now) => (toldAt ? `${ago(toldAt, now)} ago` : ""),
     HOLDS: ({ holds }) => holds.join(", "),
   },
 });
@@ -91,6 +90,6 @@ function waitersOf({ name, kind, waiting, waiters: queue }: LockInfo): Waiting[]
   const silent = queue.filter((ownerId) => !told.has(ownerId));
   return [
     ...waiting.map((waiter) => ({ name, kind, ...waiter })),
-    ...silent.map((ownerId) => ({ name, kind, ownerId, client: null, since: null, toldAt: null, holds: [] })),
+    ...silent.map((ownerId) => ({ name, kind, ownerId, client: null, since: null, holds: [] })),
   ];
 }

@@ -1,7 +1,4 @@
-/**
- * Finds what is new in a look. TTLs fall all the time, so a TTL is new only if the end of the lease has moved. A client
- * that tells of a waiter again is no news.
- */
+/** Finds what is new in a look. TTLs fall all the time, so a TTL is new only if the end of the lease has moved. */
 import type { LockInfo } from "../../index.js";
 
 /** One look at all locks. */
@@ -43,5 +40,5 @@ export function changesOf(before: Look, now: Look): Changes {
 }
 
 function signature(info: LockInfo): string {
-  return JSON.stringify(info, (key, value) => (key === "ttl" || key === "toldAt" ? undefined : value));
+  return JSON.stringify(info, (key, value) => (key === "ttl" ? undefined : value));
 }

@@ -1,5 +1,5 @@
 /** What the program and the inspector's page both find out about locks. No value is imported, so that a browser can run it. */
-import type { HolderInfo, LockInfo, WaiterInfo } from "../../index.js";
+import type { LockInfo, WaiterInfo } from "../../index.js";
 
 /** The numbers of a semaphore, permits or a latch, for people. */
 export function numbersOf({ permits, limit, count, kind }: LockInfo): string {
@@ -18,11 +18,6 @@ export interface Edge {
   readonly held: string;
   readonly wanted: string;
   readonly waiter: WaiterInfo;
-  /**
-   * Where the waiter's process took `held`, as far as its holds are traced: one place, unless the process has further
-   * readers.
-   */
-  readonly callSites: readonly string[];
 }
 
 /**
@@ -30,14 +25,12 @@ export interface Edge {
  * another.
  */
 export function circlesOf(locks: readonly LockInfo[]): Edge[][] {
-  const holdersOf = new Map(locks.map(({ name, holders }) => [name, holders]));
   const edges = new Map<string, Edge[]>();
   for (const lock of locks) {
     const { name: wanted, waiting } = lock;
     for (const waiter of waiting) {
       for (const held of heldWhile(waiter, lock)) {
-        const callSites = callSitesOf(holdersOf.get(held) ?? [], waiter);
-        edges.set(held, [...(edges.get(held) ?? []), { held, wanted, waiter, callSites }]);
+        edges.set(held, [...(edges.get(held) ?? []), { held, wanted, waiter }]);
       }
     }
   }
@@ -65,11 +58,6 @@ function heldWhile(
   const isTold = holders.some((holder) => holder.client?.id === client?.id && holder.since !== null);
   if (!isTold) return [];
   return holders.length === 1 ? holds : holds.filter((held) => held !== name);
-}
-
-function callSitesOf(holders: readonly HolderInfo[], { client: its }: WaiterInfo): string[] {
-  const own = holders.filter(({ client }) => its !== null && client?.id === its.id);
-  return [...new Set(own.flatMap(({ callSite }) => callSite ?? []))];
 }
 
 /**

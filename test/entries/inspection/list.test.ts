@@ -212,7 +212,6 @@ test("numbers are shown as what this client or another that is told of uses them
     {
       client: expect.objectContaining({ id: client.id }),
       since: expect.any(Date),
-      toldAt: expect.any(Date),
       holds: [],
     },
   ];

@@ -90,14 +90,10 @@ test("short holds tell nothing, and close takes back what was told [§8 presence
   expect(hold.isHeld).toBe(false);
 });
 
-test.each([
-  [1, false],
-  [1_001, false],
-  [1_001, true],
-])(
-  "of %i holds, traced %s, one command a round tells a thousand at most [§8 presence]",
-  async (count, traceHolds) => {
-    const { client, server, call, pass } = present({ label: "orders-7f9c", traceHolds });
+test.each([1, 1_001])(
+  "of %i holds one command a round tells a thousand at most [§8 presence]",
+  async (count) => {
+    const { client, server, call, pass } = present({ label: "orders-7f9c" });
     const names = Array.from({ length: count }, (_, i) => `stock:${i}`);
     // With a lease, so that nothing is renewed.
     await Promise.all(names.map((name) => client.getLock(name).lock({ lease: 600_000 })));
@@ -109,7 +105,7 @@ test.each([
     const told = JSON.parse(fields[fields.indexOf("holds") + 1] ?? "[]") as unknown[];
     expect(told).toHaveLength(Math.min(count, 1_000));
     const bytes = Buffer.byteLength(fields.join(""));
-    expect(bytes).toBeLessThanOrEqual(400 + told.length * (traceHolds ? 400 : 120));
+    expect(bytes).toBeLessThanOrEqual(400 + told.length * 120);
   },
 );
 
@@ -127,7 +123,6 @@ test("what lasts for a second is told within the next one, at most once a second
   expect((await looking.inspect("c"))?.holders).toMatchObject([{ since: new Date(begun) }]);
   const [waiter] = (await looking.inspect("b"))?.waiting ?? [];
   expect(waiter).toMatchObject({ since: new Date(begun), holds: ["a"] });
-  expect(waiter?.toldAt?.getTime()).toBeGreaterThanOrEqual(begun + 1_000);
   await second.unlock();
   // Whoever takes one after the other for more than a second is not told of more often.
   for (let i = 0; i < 100; i++) {

@@ -449,7 +449,7 @@ multiRow(
     const { holders, waiters, waiting } = await look();
     const [holder] = holders.splice(0);
     waiters.push("nobody");
-    waiting.push({ client: null, since: null, toldAt: null, holds: [] });
+    waiting.push({ client: null, since: null, holds: [] });
     expect(await look()).toMatchObject({ holders: [holder], waiters: [], waiting: [] });
     await job.unlock();
   },
