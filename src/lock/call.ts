@@ -293,9 +293,7 @@ export class Call extends Claim implements OwnCall {
       else owner.granted(grant);
     }
     trace?.('lock "%s": granted to %s', this.lockName, grant.wireId);
-    if (isRenewed && grant.renewAt === Number.POSITIVE_INFINITY && grant.renewing === 0) {
-      env.watchdog.renewAfter(grant, this.sentAt, now);
-    }
+    if (isRenewed) env.watchdog.renewAfter(grant, this.sentAt, now);
     if (!isNested) this.#begin(grant);
     env.watchdog.watch(grant);
     this.tellGranted(hold, now.mono - this.begun, isNested);

@@ -20,7 +20,7 @@ export class KeptPermit implements Leased {
   // Of the watchdog.
   dueAt = 0;
   index = -1;
-  renewAt = 0;
+  renewAt: number = Number.POSITIVE_INFINITY;
   renewing = 0;
   isSuspended = false;
   readonly isRenewed = true;

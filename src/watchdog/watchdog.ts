@@ -92,9 +92,13 @@ export class Watchdog {
     if (dueAt < this.#armedFor) this.#arm();
   }
 
-  /** A command that granted or renewed was sent at `sent`: the next renewal is due a third of the lease later. */
+  /**
+   * A command that granted or renewed was sent at `sent`: the next renewal is due a third of the lease later, or at once if
+   * the deadline comes before that. An extend() may have brought it forward while the answer was on its way.
+   */
   renewAfter(leased: Leased, sent: Instant, now: Instant): void {
-    leased.renewAt = onMono(sent, now) + renewalInterval(this.#lease);
+    const next = onMono(sent, now) + renewalInterval(this.#lease);
+    leased.renewAt = Math.min(leased.renewAt, next < leased.endsAt ? next : now.mono);
   }
 
   /** The connection is back: by a renewal each learns whether the server still has it. */
@@ -177,8 +181,8 @@ export class Watchdog {
     if (!isHeld) return;
     if (!leased.has(word)) return leased.gone(word);
     leased.isSuspended = false;
-    this.renewAfter(leased, sent, instant(this.#runner.clock));
     leased.raise(sent, this.#lease, term);
+    this.renewAfter(leased, sent, instant(this.#runner.clock));
     this.watch(leased);
     leased.tell("renewed");
   }

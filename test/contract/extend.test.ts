@@ -67,6 +67,28 @@ row(
   },
 );
 
+for (const wasKept of [false, true]) {
+  row(
+    `a nested call that asks to be kept, made before an extend() to earlier and granted after it, keeps the hold${wasKept ? ", which was kept once before" : ""} [§2 extend-earlier] [§2 lease] [B294]`,
+    { kinds: SINGLE, client: { watchdogTimeout: WATCHDOG } },
+    async ({ lock, pass, settle, a }) => {
+      const hold = await lock.lock({ lease: 60_000 });
+      if (wasKept) await (await lock.lock({ owner: hold })).unlock();
+      a.keep("replies");
+      const nested = lock.lock({ owner: hold });
+      await settle();
+      await hold.extend(100);
+      await a.letGo();
+      const kept = await nested;
+      expect(kept.remaining).toBe(leaves(100));
+      await pass(3 * WATCHDOG);
+      expect([hold.isHeld, kept.isHeld]).toEqual([true, true]);
+      await kept.unlock();
+      await hold.unlock();
+    },
+  );
+}
+
 row(
   "extend() to earlier moves the deadline here alone, so Redis keeps its time [§2 extend-earlier] [§2 ttl-never-lowered]",
   async ({ lock, view, pass }) => {
