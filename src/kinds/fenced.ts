@@ -15,9 +15,9 @@ export class Fenced extends Kind {
     return fencedTake.with([key, tombstone(key, wireId), tokenCounter(key)], [wireId, lease]);
   }
 
-  override readTaken(reply: unknown, attempt: Pick<Try, "coWaiters">): Taken {
+  override readTaken(reply: unknown): Taken {
     const [word, token] = reply as unknown[];
-    if (Number(word) !== 1) return super.readTaken(reply, attempt);
+    if (Number(word) !== 1) return super.readTaken(reply);
     return { is: "granted", token: BigInt(String(token)) };
   }
 

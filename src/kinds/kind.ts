@@ -3,11 +3,11 @@
  * about waiting, owners or time. A new kind is one such class and its Lua files.
  */
 import type { Details, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
-import { callTombstone, lockChannel, tombstone, tombstones } from "../base/names.js";
+import { callTombstone, lockChannel, tombstone, tombstones, writerOf } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
-import { readLock } from "../scripts/inspected.js";
+import { type HolderField, readLock } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { RenewalScript } from "../watchdog/watchdog.js";
 
@@ -35,28 +35,28 @@ export interface Try {
   readonly coWaiters: readonly string[];
 }
 
-/** The answer to a try. */
+/** The answer to a try. `mustRetry`: co-waiters, counted from 1, that have to try for themselves. */
 export type Taken =
-  | { readonly is: "granted"; readonly token?: bigint; readonly mustRetry?: readonly string[] }
+  | { readonly is: "granted"; readonly token?: bigint; readonly mustRetry?: readonly number[] }
   /** `ttl`: ms until the holder's lease ends, -1 if it has no end. `holder`: the wire id of one holder, as far as is known. */
   | {
       readonly is: "refused";
       readonly ttl: number;
       readonly holder: string;
-      readonly mustRetry?: readonly string[];
+      readonly mustRetry: readonly number[];
     }
   | { readonly is: "over" };
 
-/** The answer to what ends wire ids: how many subscribers heard of it (-1 unknown), and what was found of each. */
-export interface Ended {
+/** The answer to a release. */
+export interface Released {
+  /** How many subscribers heard of it; -1 if that is not known. */
   readonly heard: number;
-  readonly found: readonly number[];
-}
-
-/** The answer to a release that passes the lock on. */
-export interface Passed extends Ended {
-  readonly has: boolean;
-  readonly token?: bigint;
+  /** What was found of the wire id. */
+  readonly found: number;
+  /** The lock was passed on. */
+  readonly isPassed: boolean;
+  /** The token of who has it now. */
+  readonly token: bigint | undefined;
 }
 
 /** What the server knows of one side of a lock. */
@@ -165,12 +165,12 @@ export class Kind {
     return plainTake.with([key, tombstone(key, wireId)], [wireId, lease]);
   }
 
-  /** Reads `1`, `{1, …}`, `{0, ttl, holder, i…}` or `{2}`; i: co-waiters, counted from 1, that have to try themselves. */
-  readTaken(reply: unknown, { coWaiters }: Pick<Try, "coWaiters">): Taken {
+  /** Reads `1`, `{1, …}`, `{0, ttl, holder, …}` or `{2}`; at the end are those that must retry. */
+  readTaken(reply: unknown): Taken {
     if (reply === 1) return GRANTED;
-    const [word, ttl, holder, ...indices] = reply as unknown[];
+    const [word, ttl, holder, ...others] = reply as unknown[];
     if (Number(word) === 2) return OVER;
-    const mustRetry = indices.flatMap((i) => coWaiters[Number(i) - 1] ?? []);
+    const mustRetry = others.map(Number);
     if (Number(word) === 1) return { is: "granted", mustRetry };
     if (Number(word) !== 0 || typeof ttl === "undefined") throw new Error("no answer to a try");
     return { is: "refused", ttl: Number(ttl), holder: String(holder ?? ""), mustRetry };
@@ -187,11 +187,6 @@ export class Kind {
     return plainEnd.with([key, channel, ...tombstones(key, wireIds)], [TOMBSTONE_TTL, publish, ...wireIds]);
   }
 
-  readEnded(reply: unknown): Ended {
-    const [heard] = reply as unknown[];
-    return { heard: Number(heard ?? 0), found: (reply as unknown[]).slice(1).map(Number) };
-  }
-
   /** Ends a wire id and grants the lock to `heir`; `next` waits behind it. */
   pass(wireId: string, heir: Heir, _next?: string): ScriptCall {
     const { key, channel, publish } = this;
@@ -202,13 +197,14 @@ export class Kind {
     );
   }
 
-  readPassed(reply: unknown): Passed {
-    const [heard, found, has, token] = reply as unknown[];
+  /** Reads `{heard, found}` of an END, `{heard, found, passed, token?}` of a PASS. */
+  readReleased(reply: unknown): Released {
+    const [heard, found, passed, token] = reply as unknown[];
     return {
-      heard: Number(heard),
-      found: [Number(found)],
-      has: Number(has) === 1,
-      ...(token === undefined ? {} : { token: BigInt(String(token)) }),
+      heard: Number(heard ?? 0),
+      found: Number(found ?? 0),
+      isPassed: Number(passed) === 1,
+      token: token === undefined ? undefined : BigInt(String(token)),
     };
   }
 
@@ -226,20 +222,15 @@ export class Kind {
   /** What the server knows of this side, and of one owner on it. */
   readState(reply: unknown, wireId: string): SideState {
     const { ttl, fields } = readLock(reply);
-    const holders = fields.filter(({ field, left }) => this.isHolder(field, left));
-    const own = holders.find(({ field }) => field === this.fieldOf(wireId));
+    // A reader counts while it has a read hold.
+    const isHolder = ({ field, left }: HolderField) => {
+      if (this.side === "only") return true;
+      return writerOf(field) === undefined ? this.side === "read" && left > 0 : this.side === "write";
+    };
+    const holders = fields.filter(isHolder);
+    const own = holders.find(({ field }) => (writerOf(field) ?? field) === wireId);
     const held = holders.length > 0;
     return { held, count: own?.count ?? 0, ttl: held ? ttl : FREE };
-  }
-
-  /** Whether a field of the lock, with a read hold for so many milliseconds, stands for a holder of this side. */
-  protected isHolder(_field: string, _left: number): boolean {
-    return true;
-  }
-
-  /** The field of an owner. */
-  protected fieldOf(wireId: string): string {
-    return wireId;
   }
 
   protected forceKeys(callId: string): [lock: string, channel: string, marker: string] {

@@ -10,7 +10,6 @@ import {
   tombstones,
   waitingWriters,
   writeField,
-  writerOf,
 } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
@@ -119,10 +118,6 @@ export class Read extends ReadWrite {
   override force(callId: string): ScriptCall {
     return readForce.with(this.forceKeys(callId), this.forceArguments);
   }
-
-  protected override isHolder(field: string, left: number): boolean {
-    return left > 0 && writerOf(field) === undefined;
-  }
 }
 
 export class Write extends ReadWrite {
@@ -164,13 +159,5 @@ export class Write extends ReadWrite {
 
   override force(callId: string): ScriptCall {
     return writeForce.with(this.forceKeys(callId), this.forceArguments);
-  }
-
-  protected override isHolder(field: string): boolean {
-    return writerOf(field) !== undefined;
-  }
-
-  protected override fieldOf(wireId: string): string {
-    return writeField(wireId);
   }
 }

@@ -24,7 +24,7 @@
 import type { Instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { type Kind, type Passed, TAKEN, type Taken } from "../kinds/kind.js";
+import { type Kind, type Released, TAKEN, type Taken } from "../kinds/kind.js";
 import { encloses, type Frame, ownersAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/record.js";
 import type { PlainCommand } from "../redis/command.js";
@@ -114,7 +114,7 @@ export class Call extends Claim implements OwnCall {
       get isGone() {
         return isGone();
       },
-      passed: (passed, late, now) => this.#passed(passed, wireId, late || !isWaiting(), now),
+      passed: (released, late, now) => this.#passed(released, wireId, late || !isWaiting(), now),
       silent: () => {
         if (isWaiting()) this.fail(this.env.runner.unavailable(this.lockName));
       },
@@ -200,7 +200,9 @@ export class Call extends Claim implements OwnCall {
   }
 
   #answered(taken: Taken, now: Instant): void {
-    if (taken.is !== "over" && taken.mustRetry?.length) this.env.sites.of(this).retry(taken.mustRetry);
+    if (taken.is !== "over" && taken.mustRetry?.length) {
+      this.env.sites.of(this).retry(taken.mustRetry.flatMap((i) => this.coWaiters[i - 1] ?? []));
+    }
     if (taken.is === "granted") {
       this.site?.turn.begin();
       return this.#granted(taken.token, now);
@@ -310,12 +312,12 @@ export class Call extends Claim implements OwnCall {
   }
 
   /** The command by which another call gave the lock back has been answered. */
-  #passed({ has, token }: Passed, wireId: string, late: boolean, now: Instant): void {
+  #passed({ isPassed, token }: Released, wireId: string, late: boolean, now: Instant): void {
     if (late) {
-      if (has) this.lateGrant(wireId);
+      if (isPassed) this.lateGrant(wireId);
       return;
     }
-    if (has) return this.#granted(token, now);
+    if (isPassed) return this.#granted(token, now);
     this.rest();
     this.tryNow();
   }

@@ -81,12 +81,12 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
   }
 
   protected override isGrant(reply: unknown): boolean {
-    return this.wanted.readTaken(reply, { coWaiters: NOBODY }).is === "granted";
+    return this.wanted.readTaken(reply).is === "granted";
   }
 
   /** What the server says to its try. */
   protected readTaken(reply: unknown): Taken {
-    const taken = this.wanted.readTaken(reply, this);
+    const taken = this.wanted.readTaken(reply);
     const { serverQueued, advertised } = this.wanted.traits;
     if (taken.is === "refused" && this.wait > 0 && (serverQueued || advertised)) this.#isUnsure = true;
     return taken;

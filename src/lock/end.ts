@@ -4,8 +4,8 @@
  */
 import { failure } from "../base/caller.js";
 import type { Instant } from "../base/clock.js";
-import { quietly } from "../base/work.js";
-import type { Ended, Heir, Kind, Passed } from "../kinds/kind.js";
+import { noop, quietly } from "../base/work.js";
+import type { Heir, Kind, Released } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
 import { Command } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -18,13 +18,10 @@ export interface Successor extends Heir {
   /** The call does not want it any more, or not under this wire id. */
   readonly isGone: boolean;
   /** The release has been answered; `late`: after {@link silent}. */
-  passed(passed: Passed, late: boolean, now: Instant): void;
+  passed(released: Released, late: boolean, now: Instant): void;
   /** There is no answer in time: whether it has the lock is unknown. */
   silent(): void;
 }
-
-/** The answer of an ordinary END. */
-const NOT_PASSED: Passed = { heard: 0, found: [], has: false };
 
 /** Ends the wire id of a grant whose last hold is given back. */
 export class End extends Command {
@@ -97,14 +94,11 @@ export class End extends Command {
   }
 
   protected override answered(reply: unknown, now: Instant): void {
-    const { kind } = this.#grant;
-    const isPass = (reply as unknown[]).length > 2;
-    const passed = isPass ? kind.readPassed(reply) : undefined;
-    const { heard, found } = passed ?? kind.readEnded(reply);
-    this.#conclude(passed, heard, now);
+    const released = this.#grant.kind.readReleased(reply);
+    this.#conclude(released, now);
     this.#over();
     try {
-      this.#grant.over(found[0] ?? 0, this.sentAt, now, this.#hold);
+      this.#grant.over(released.found, this.sentAt, now, this.#hold);
       this.#resolve();
     } catch (error) {
       this.#reject(error);
@@ -112,9 +106,7 @@ export class End extends Command {
   }
 
   protected override late(reply: unknown): void {
-    if (this.#successor && (reply as unknown[]).length > 2) {
-      this.#successor.passed(this.#grant.kind.readPassed(reply), true, this.sentAt);
-    }
+    this.#successor?.passed(this.#grant.kind.readReleased(reply), true, this.sentAt);
   }
 
   protected override failed(error: unknown): void {
@@ -142,13 +134,13 @@ export class End extends Command {
   }
 
   /** Tells the waiters of this process how the release has ended for them. */
-  #conclude(passed: Passed | undefined, heard: number, now: Instant): void {
+  #conclude(released: Released, now: Instant): void {
     const site = this.#site;
     this.#grant.env.workDone();
-    if (this.#successor) return this.#successor.passed(passed ?? NOT_PASSED, this.#isSilent, now);
+    if (this.#successor) return this.#successor.passed(released, this.#isSilent, now);
     if (!site?.first) return;
     if (!this.#makesWay) return site.released();
-    const ms = site.turn.makesWay(heard, site.ears);
+    const ms = site.turn.makesWay(released.heard, site.ears);
     if (ms === 0) site.hint();
     else if (site.first.state === "asleep") site.sleep(ms);
   }
@@ -161,7 +153,7 @@ export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord)
   owner?.ends(ended);
   const undo = (wireIds: readonly string[]) => {
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
-    return env.runner.callUntilAnswered(kind.lockName, call, (reply): Ended => kind.readEnded(reply));
+    return env.runner.callUntilAnswered(kind.lockName, call, noop);
   };
   const name = `${kind.kind}/${kind.side}/${key}`;
   const work = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
