@@ -31,7 +31,6 @@ import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Claim, type ClaimOptions } from "./claim.js";
 import type { Place } from "./dropped.js";
-import type { Successor } from "./end.js";
 import { follow } from "./follow.js";
 import type { Grant } from "./grant.js";
 import type { HoldRecord, Origin } from "./hold-record.js";
@@ -99,26 +98,39 @@ export class Call extends Claim implements OwnCall {
     this.claim();
   }
 
-  override succeed(): Successor | undefined {
+  /** Becomes the successor of a release that is about to be sent. Gives the wire id to grant; undefined if it cannot be. */
+  succeed(): string | undefined {
     if (!this.isInLine || (this.owner && this.#ownGrant)) return undefined;
     if (this.frame && !this.owner?.turnsOf(this.lockKey).admits(this)) return undefined;
     this.tries();
     // From now on the server may grant it, even if this call is over by then.
     this.unsure();
-    const wireId = this.ownId;
-    const isGone = () => this.state === "over" || this.wireId !== wireId;
-    const isWaiting = () => !isGone() && this.state === "trying" && !this.isOpen;
-    return {
-      wireId,
-      lease: this.lease,
-      get isGone() {
-        return isGone();
-      },
-      passed: (released, late, now) => this.#passed(released, wireId, late || !isWaiting(), now),
-      silent: () => {
-        if (isWaiting()) this.fail(this.env.runner.unavailable(this.lockName));
-      },
-    };
+    return this.ownId;
+  }
+
+  /** Whether it still wants the lock under this wire id. */
+  wants(wireId: string): boolean {
+    return this.state !== "over" && this.wireId === wireId;
+  }
+
+  /** The release of which it was the successor has been answered; `late`: after {@link notSucceeded}. */
+  succeeded({ isPassed, token }: Released, wireId: string, late: boolean, now: Instant): void {
+    if (late || !this.#isSuccessor(wireId)) {
+      if (isPassed) this.lateGrant(wireId);
+      return;
+    }
+    if (isPassed) return this.#granted(token, now);
+    this.rest();
+    this.tryNow();
+  }
+
+  /** The release has no answer in time: whether the call has the lock is unknown. */
+  notSucceeded(wireId: string): void {
+    if (this.#isSuccessor(wireId)) this.fail(this.env.runner.unavailable(this.lockName));
+  }
+
+  #isSuccessor(wireId: string): boolean {
+    return this.wants(wireId) && this.state === "trying" && !this.isOpen;
   }
 
   protected override request(): ScriptCall | PlainCommand {
@@ -309,16 +321,5 @@ export class Call extends Claim implements OwnCall {
     if (other === grant) return;
     if (other?.isHeld && grant.writes + other.writes > 0) other.gone(TAKEN);
     env.live.add(grant, grant.writes > 0 ? lockKey : grant);
-  }
-
-  /** The command by which another call gave the lock back has been answered. */
-  #passed({ isPassed, token }: Released, wireId: string, late: boolean, now: Instant): void {
-    if (late) {
-      if (isPassed) this.lateGrant(wireId);
-      return;
-    }
-    if (isPassed) return this.#granted(token, now);
-    this.rest();
-    this.tryNow();
   }
 }

@@ -5,23 +5,14 @@
 import { failure } from "../base/caller.js";
 import type { Instant } from "../base/clock.js";
 import { noop, quietly } from "../base/work.js";
-import type { Heir, Kind, Released } from "../kinds/kind.js";
+import type { Kind, Released } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
 import { Command } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Site } from "../waiting/site.js";
+import type { Call } from "./call.js";
 import type { Grant } from "./grant.js";
 import type { HoldRecord } from "./hold-record.js";
-
-/** A waiting call that a release may grant the lock. */
-export interface Successor extends Heir {
-  /** The call does not want it any more, or not under this wire id. */
-  readonly isGone: boolean;
-  /** The release has been answered; `late`: after {@link silent}. */
-  passed(released: Released, late: boolean, now: Instant): void;
-  /** There is no answer in time: whether it has the lock is unknown. */
-  silent(): void;
-}
 
 /** Ends the wire id of a grant whose last hold is given back. */
 export class End extends Command {
@@ -32,7 +23,9 @@ export class End extends Command {
   readonly #site: Site | undefined;
   /** The turn of this process is over: other processes go first. */
   readonly #makesWay: boolean;
-  #successor: Successor | undefined;
+  /** The waiting call that the release may grant the lock, and the wire id of that. */
+  #successor: Call | undefined;
+  #successorId = "";
   #isSilent = false;
   /** How it ends. Its first time-out rejects what {@link start} has given; who asks again gets another one. */
   #outcome!: Promise<void>;
@@ -51,7 +44,7 @@ export class End extends Command {
       first !== undefined && kind.traits.passes === true && !grant.hadReads && !env.replicas && !env.closed;
     const lasts = mayPass && this.#site?.turn.lasts === true;
     this.#makesWay = mayPass && !lasts;
-    if (lasts) this.#successor = first.succeed();
+    if (lasts) this.#passTo(first as Call);
     if (this.#makesWay) this.#site?.turn.announces(this.#site.ears);
   }
 
@@ -80,14 +73,17 @@ export class End extends Command {
   protected override request(): ScriptCall {
     const { kind, wireId } = this.#grant;
     const successor = this.#successor;
-    if (successor && !successor.isGone) return kind.pass(wireId, successor, this.#site?.second?.advertise());
+    if (successor?.wants(this.#successorId)) {
+      const heir = { wireId: this.#successorId, lease: successor.lease };
+      return kind.pass(wireId, heir, this.#site?.second?.advertise());
+    }
     return kind.end([wireId], this.#site?.first?.advertise());
   }
 
   protected override goesOn(): boolean {
     if (this.#isSilent) return true;
     this.#isSilent = true;
-    this.#successor?.silent();
+    this.#successor?.notSucceeded(this.#successorId);
     this.#reject(this.#grant.env.runner.unavailable(this.lockName));
     void quietly(this.#ask());
     return true;
@@ -106,14 +102,21 @@ export class End extends Command {
   }
 
   protected override late(reply: unknown): void {
-    this.#successor?.passed(this.#grant.kind.readReleased(reply), true, this.sentAt);
+    this.#successor?.succeeded(this.#grant.kind.readReleased(reply), this.#successorId, true, this.sentAt);
   }
 
   protected override failed(error: unknown): void {
-    this.#successor?.silent();
+    this.#successor?.notSucceeded(this.#successorId);
     this.#grant.env.workDone();
     this.#over();
     this.#reject(error);
+  }
+
+  #passTo(first: Call): void {
+    const wireId = first.succeed();
+    if (wireId === undefined) return;
+    this.#successor = first;
+    this.#successorId = wireId;
   }
 
   #over(): void {
@@ -137,7 +140,9 @@ export class End extends Command {
   #conclude(released: Released, now: Instant): void {
     const site = this.#site;
     this.#grant.env.workDone();
-    if (this.#successor) return this.#successor.passed(released, this.#isSilent, now);
+    if (this.#successor) {
+      return this.#successor.succeeded(released, this.#successorId, this.#isSilent, now);
+    }
     if (!site?.first) return;
     if (!this.#makesWay) return site.released();
     const ms = site.turn.makesWay(released.heard, site.ears);

@@ -26,7 +26,6 @@ import { reasonOf } from "../base/events.js";
 import { trace } from "../base/trace.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
-import type { Successor } from "../lock/end.js";
 import type { Listener } from "../pubsub/router.js";
 import { Command, type PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -101,11 +100,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
 
   /** Its wire id, under which the server is told that it waits; undefined where that need not be known. */
   advertise(): string | undefined {
-    return undefined;
-  }
-
-  /** Makes the waiting call the successor of a release that is about to be sent; undefined if it cannot be. */
-  succeed(): Successor | undefined {
     return undefined;
   }
 

@@ -87,7 +87,7 @@ describe.skipIf(!isBuilt)("a process exits by itself", () => {
     [
       "a client of a cluster",
       `const { Cluster } = await import("ioredis"); const nodes = new Cluster([{ port: CLUSTER }]);
-       const spread = new LockClient(nodes); const held = spread.getLock("c" + process.pid);
+       const spread = new LockClient(nodes, { commandTimeout: 30_000 }); const held = spread.getLock("c" + process.pid);
        const hold = await held.lock(); const next = held.lock({ wait: 500 }).catch(() => {}); await next;
        await hold.unlock(); await nodes.quit(); redis.disconnect();`,
     ],
