@@ -47,7 +47,7 @@ export function statsOf(env: Env): LockClientStats {
 
 /** A hold on a group is not counted, but the holds on its members are. */
 export function nowOf({ live, permits, sites }: Env): Now {
-  const holds = live.all().flatMap(({ holds, kind }) => holds.map(() => kind.about));
-  const kept = permits.live.all().map(({ number }) => number.about);
-  return { held: [...holds, ...kept], waiting: sites.waiting.map(({ wanted }) => wanted.about) };
+  const holds = live.all().flatMap(({ holds, kind }) => holds.map(() => kind));
+  const kept = permits.live.all().map(({ number }) => number);
+  return { held: [...holds, ...kept], waiting: sites.waiting.map(({ wanted }) => wanted) };
 }

@@ -162,9 +162,8 @@ export class Call extends Claim implements OwnCall {
 
   /** Tells of its hold, which it got after so many milliseconds. */
   protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
-    const { env, wanted } = this;
-    env.events.tellGrant(wanted, hold, waited, isNested);
-    follow(env, wanted, hold);
+    this.wanted.emit("acquired", { ownerId: hold.ownerId, waited, nested: isNested });
+    follow(this.env, this.wanted, hold);
   }
 
   /** Whether it was refused by its own owner. */
