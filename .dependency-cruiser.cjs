@@ -2,7 +2,7 @@
 // tested with only the layers below it in mind. A call, its place in line, its grant and its kind are one idea in four
 // folders: `knows` says which types, and no more, those see of each other.
 
-// Top layer first. Above them stand index.ts, client.ts and its parts client-*.ts, and env.ts, which all locks of a client
+// Top layer first. Above them stand index.ts, client.ts with its client-*.ts, and env.ts, which all locks of a client
 // share. `may`: values and types; `knows`: types alone.
 const LAYERS = {
   groups: {
@@ -35,11 +35,13 @@ const LAYERS = {
   },
   inspection: {
     may: ["presence", "redis", "scripts", "base"],
+    knows: ["env"],
     comment:
       "Looking at locks is about what is in Redis, so it knows nothing of those that this process has.",
   },
   presence: {
     may: ["redis", "scripts", "base"],
+    knows: ["env"],
     comment: "What a client tells of itself is given to it: it knows neither locks nor who waits.",
   },
   watchdog: {
@@ -93,7 +95,7 @@ module.exports = {
       severity: "error",
       comment:
         "What all locks of a client share is made with the client and given to them; nobody else makes one.",
-      from: { path: "^src/", pathNot: "^src/client-parts[.]ts$" },
+      from: { path: "^src/", pathNot: "^src/client[.]ts$" },
       to: { path: "^src/env[.]ts$", dependencyTypesNot: ["type-only"] },
     },
     {

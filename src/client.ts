@@ -8,15 +8,9 @@ import { clientId } from "./base/ids.js";
 import { lockKey } from "./base/names.js";
 import { NOW, type Now } from "./base/now.js";
 import { noop } from "./base/work.js";
-import { closeParts, loseAll } from "./client-closing.js";
-import {
-  type CheckedOptions,
-  type CloseOptions,
-  checkClientOptions,
-  type LockClientOptions,
-} from "./client-options.js";
-import { type ClientParts, makeParts } from "./client-parts.js";
+import { type CloseOptions, checkClientOptions, type LockClientOptions } from "./client-options.js";
 import { nowOf, statsOf } from "./client-telling.js";
+import { Env } from "./env.js";
 import {
   checkKinds,
   type InspectOptions,
@@ -47,11 +41,10 @@ import { Semaphore } from "./semaphores/semaphore.js";
  * await client.close();
  */
 export class LockClient {
-  readonly #options: CheckedOptions;
-  readonly #parts: ClientParts;
+  readonly #env: Env;
   #closing: Promise<void> | undefined;
   /** @internal */
-  readonly [NOW]: () => Now = () => nowOf(this.#parts);
+  readonly [NOW]: () => Now = () => nowOf(this.#env);
 
   /**
    * `redis`: an ioredis `Redis` or `Cluster`, which stays yours. The client makes its own connections from it by
@@ -59,9 +52,9 @@ export class LockClient {
    * @throws TypeError, RangeError for wrong arguments, and for a connection with ioredis' `keyPrefix`
    */
   constructor(redis: RedisConnection, options?: LockClientOptions) {
-    this.#options = checkClientOptions(options);
-    this.#parts = makeParts(checkConnection(redis), this.#options);
-    this.#options.onMade((reason) => loseAll(this.#parts, reason));
+    const settings = checkClientOptions(options);
+    this.#env = new Env(checkConnection(redis), settings);
+    settings.onMade((reason) => this.#env.loseAll(reason));
   }
 
   /**
@@ -101,12 +94,12 @@ export class LockClient {
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
   getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#number("semaphore", name), this.#parts.permits);
+    return new Semaphore(this.#number("semaphore", name), this.#env.permits);
   }
 
   /** Permits with a lease each. @throws as {@link getLock} */
   getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
-    return new PermitExpirableSemaphore(this.#number("permits", name), this.#parts.permits);
+    return new PermitExpirableSemaphore(this.#number("permits", name), this.#env.permits);
   }
 
   /** A gate that opens for all when it has been counted down to zero. @throws as {@link getLock} */
@@ -123,7 +116,7 @@ export class LockClient {
     const { kinds } = checkOptions(options, ["kinds"], "inspect");
     const key = this.#key(name);
     this.#env.assertOpen(name);
-    return this.#parts.inspector.inspect(name, key, checkKinds(kinds)).catch(tellCaller);
+    return this.#env.inspector.inspect(name, key, checkKinds(kinds)).catch(tellCaller);
   }
 
   /**
@@ -134,7 +127,7 @@ export class LockClient {
     const { match = "*", count = 1_000, kinds } = checkOptions(options, ["match", "count", "kinds"], "list");
     if (typeof match !== "string") throw new TypeError("match must be a string");
     checkInteger(count, "count", 1);
-    yield* this.#parts.inspector.list(match, count as number, checkKinds(kinds));
+    yield* this.#env.inspector.list(match, count as number, checkKinds(kinds));
   }
 
   /** The first part of every `ownerId` of this client. */
@@ -144,12 +137,12 @@ export class LockClient {
 
   /** The name of this process for people: the option `label`. */
   get label(): string {
-    return this.#parts.presence.client.label;
+    return this.#env.presence.client.label;
   }
 
   /** What this client has done since it was made, and what it has and waits for now. Sends nothing. */
   stats(): LockClientStats {
-    return statsOf(this.#parts);
+    return statsOf(this.#env);
   }
 
   /**
@@ -195,7 +188,7 @@ export class LockClient {
     env.assertOpen("");
     const name = `holdfast-ready-${clientId()}`;
     const probe = new Kind(env, name, this.#key(name));
-    await checkServer(env, env.router, probe, this.#options.prefix !== "").catch(tellCaller);
+    await checkServer(env, env.router, probe, env.settings.prefix !== "").catch(tellCaller);
   }
 
   /**
@@ -206,7 +199,7 @@ export class LockClient {
   async close(options?: CloseOptions): Promise<void> {
     const { timeout } = checkOptions(options, ["timeout"], "close");
     const grace = checkWait(timeout, "timeout") ?? 5_000;
-    this.#closing ??= closeParts(this.#parts, grace, this.#options.commandTimeout);
+    this.#closing ??= this.#env.close(grace);
     return this.#closing;
   }
 
@@ -215,18 +208,14 @@ export class LockClient {
     await this.close();
   }
 
-  get #env(): ClientParts["env"] {
-    return this.#parts.env;
-  }
-
   #number(kind: NumberKind, name: string): SharedNumber {
-    const { env, serverClock, inspector } = this.#parts;
     const key = this.#key(name);
-    inspector.note(key, kind);
-    return new SharedNumber(env, kind, name, key, serverClock);
+    this.#env.inspector.note(key, kind);
+    return new SharedNumber(this.#env, kind, name, key, this.#env.serverClock);
   }
 
   #key(name: string): string {
-    return lockKey(name, this.#options.prefix, this.#env.runner.isCluster);
+    const { settings, runner } = this.#env;
+    return lockKey(name, settings.prefix, runner.isCluster);
   }
 }

@@ -1,69 +1,50 @@
-/** What all locks of one client share. The client makes it and passes it down: it is no global. */
+/** What all locks of one client share. The client makes it, passes it down and closes it: it is no global. */
 import type { Clock } from "./base/clock.js";
-import { ClientClosedError } from "./base/errors.js";
-import type { Events } from "./base/events.js";
-import type { WhoHolds } from "./base/holder.js";
+import { ClientClosedError, type LossReason } from "./base/errors.js";
+import { Events } from "./base/events.js";
+import { clientId } from "./base/ids.js";
 import { LiveSet } from "./base/live-set.js";
+import { clearTimeout, LONGEST_TIMER, setImmediate, setTimeout } from "./base/platform.js";
+import type { CheckedOptions } from "./client-options.js";
+import { stateOf } from "./client-telling.js";
+import { Inspector } from "./inspection/inspector.js";
 import { Places } from "./lock/dropped.js";
 import type { Grant } from "./lock/grant.js";
-import type { Router } from "./pubsub/router.js";
-import type { CommandRunner } from "./redis/command-runner.js";
-import type { KnownMasters } from "./redis/known-masters.js";
-import type { Replicas } from "./redis/replicas.js";
-import type { Sites } from "./waiting/sites.js";
-import type { Watchdog } from "./watchdog/watchdog.js";
-
-export interface Settings {
-  readonly watchdogTimeout: number;
-  readonly drift: number;
-  readonly commandTimeout: number;
-  readonly pollCap: number;
-  readonly fairWaitTimeout: number;
-  /** Milliseconds; 0 for never. */
-  readonly warnAfter: number;
-  readonly reentrancy: "context" | "explicit";
-  /** From 0 up to 1. */
-  readonly random: () => number;
-  /** The clock is the server's own, and its timers fire when they are due: a waiter tries as a TTL ends. */
-  readonly exactTimers: boolean;
-}
-
-/** What a client makes first; the rest of its {@link Env} needs these. */
-export type EnvParts = Pick<
-  Env,
-  | "clientId"
-  | "settings"
-  | "clock"
-  | "runner"
-  | "masters"
-  | "router"
-  | "events"
-  | "replicas"
-  | "stir"
-  | "whoHolds"
->;
+import { Presence } from "./presence/presence.js";
+import { Router } from "./pubsub/router.js";
+import { CommandRunner } from "./redis/command-runner.js";
+import type { Connection } from "./redis/connection.js";
+import { KeepAlive } from "./redis/keep-alive.js";
+import { KnownMasters } from "./redis/known-masters.js";
+import { ownConnection } from "./redis/own-connection.js";
+import { Replicas } from "./redis/replicas.js";
+import { LivePermits } from "./semaphores/live-permits.js";
+import { ServerClock } from "./semaphores/server-clock.js";
+import { Sites } from "./waiting/sites.js";
+import { Watchdog } from "./watchdog/watchdog.js";
 
 export class Env {
-  readonly clientId: string;
-  readonly settings: Settings;
+  readonly clientId: string = clientId();
+  readonly settings: CheckedOptions;
   readonly clock: Clock;
   readonly runner: CommandRunner;
   readonly masters: KnownMasters;
   readonly router: Router;
-  readonly events: Events;
+  readonly serverClock: ServerClock;
+  readonly events: Events = new Events();
   /** Sends grants that replicas must acknowledge; undefined if the client does not ask for that. */
   readonly replicas: Replicas | undefined;
-  /** Called when the client begins to hold or to wait. */
-  readonly stir: () => void;
-  readonly whoHolds: WhoHolds;
+  readonly presence: Presence;
+  readonly inspector: Inspector;
   /** Calls that name no owner act for that of the scope or run around them. */
   readonly followsContext: boolean;
   /** Notes where calls were made, for warnings. */
   readonly places: Places = new Places();
-  sites!: Sites;
+  readonly sites: Sites;
   /** Grants that are held; those that let nobody else in by lock key. */
-  live!: LiveSet<Grant>;
-  watchdog!: Watchdog;
+  readonly live: LiveSet<Grant>;
+  readonly permits: LivePermits;
+  readonly watchdog: Watchdog;
   /** New calls are refused. Holds may still be given back. */
   closed = false;
   /** The client sends nothing any more. */
@@ -73,18 +54,46 @@ export class Env {
   readonly #onSettled: (() => void)[] = [];
   #minted = 0;
 
-  constructor(parts: EnvParts) {
-    this.clientId = parts.clientId;
-    this.settings = parts.settings;
-    this.followsContext = parts.settings.reentrancy === "context";
-    this.clock = parts.clock;
-    this.runner = parts.runner;
-    this.masters = parts.masters;
-    this.router = parts.router;
-    this.events = parts.events;
-    this.replicas = parts.replicas;
-    this.stir = parts.stir;
-    this.whoHolds = parts.whoHolds;
+  /** `given`: the connection of the user, from which the client makes its own. */
+  constructor(given: Connection, settings: CheckedOptions) {
+    const { clock, commandTimeout, legacyServer, watchdogTimeout } = settings;
+    const shardedPubSub = legacyServer ? false : settings.shardedPubSub;
+    const alive = new KeepAlive();
+    const connection = ownConnection(given, alive);
+    const runner = new CommandRunner({
+      connection,
+      alive,
+      clock,
+      commandTimeout,
+      shardedPubSub,
+      legacyServer,
+    });
+    this.settings = settings;
+    this.clock = clock;
+    this.runner = runner;
+    this.masters = new KnownMasters(runner);
+    this.router = new Router(runner);
+    this.serverClock = new ServerClock(runner);
+    this.replicas = this.#makeReplicas(given);
+    this.followsContext = settings.reentrancy === "context";
+    this.presence = new Presence(this, () => stateOf(this));
+    this.inspector = new Inspector(this);
+    this.sites = new Sites(this);
+    this.live = this.liveSet();
+    this.permits = new LivePermits(this);
+    this.watchdog = new Watchdog(runner, watchdogTimeout);
+    connection.on("ready", () => {
+      this.sites.hintAll();
+      this.watchdog.renewNow(this.live.all());
+    });
+  }
+
+  #makeReplicas(given: Connection): Replicas | undefined {
+    const { runner } = this;
+    const { replicas: required, replicasTimeout: timeout, legacyServer } = this.settings;
+    if (required === 0) return undefined;
+    const connection = ownConnection(given, runner.alive);
+    return new Replicas({ runner, connection, required, timeout, legacyServer });
   }
 
   /** A number that this client has not used before. */
@@ -102,7 +111,7 @@ export class Env {
     const { alive } = this.runner;
     const added = () => {
       alive.need();
-      this.stir();
+      this.presence.begin();
     };
     return new LiveSet(added, () => alive.release());
   }
@@ -111,7 +120,7 @@ export class Env {
     if (this.closed) throw new ClientClosedError(lockName);
   }
 
-  /** Work that goes on after its call was answered. `close()` waits for it, and its failure is ignored. */
+  /** Work that goes on after its call was answered. {@link close} waits for it, and its failure is ignored. */
   settle(work: Promise<unknown>): void {
     this.workBegun();
     const done = () => this.workDone();
@@ -131,5 +140,67 @@ export class Env {
   /** Resolves when no work of {@link settle} or {@link workBegun} is left. */
   settled(): Promise<void> {
     return this.#unsettled ? new Promise((resolve) => this.#onSettled.push(resolve)) : Promise.resolve();
+  }
+
+  /** Ends all holds and permits of the client now, as lost, and gives them back. */
+  loseAll(reason: LossReason): void {
+    for (const grant of this.live.all()) grant.lose(reason);
+    for (const permit of this.permits.live.all()) permit.lose(reason);
+  }
+
+  /**
+   * Rejects waiters, and gives holds and permits `grace` milliseconds to end by themselves. Then ends the rest, and waits
+   * for the answers to the commands under way, as long as one command may take.
+   */
+  async close(grace: number): Promise<void> {
+    const settling = this.settings.commandTimeout;
+    this.closed = true;
+    this.sites.close();
+    if (grace > 0) await this.#atMost(grace, Promise.all([this.live.idle(), this.permits.live.idle()]));
+    this.loseAll("closed");
+    this.settle(this.presence.close());
+    if (grace > 0) await this.#atMost(settling, this.settled());
+    else await this.#settledUnlessAway(settling);
+    this.ended = true;
+    this.watchdog.close();
+    this.router.close();
+    this.runner.close();
+    // The commands that the close itself caused are sent before.
+    await new Promise((resolve) => setImmediate(resolve));
+    this.runner.alive.close();
+  }
+
+  /** Waits until the commands under way have been answered, but not for a Redis that is away. */
+  async #settledUnlessAway(ms: number): Promise<void> {
+    const { runner } = this;
+    let open = true;
+    const settled = this.settled().then(() => {
+      open = false;
+    });
+    const step = ms / 10;
+    for (let waited = 0; waited < ms && runner.connected; waited += step) {
+      await this.#atMost(step, settled);
+      // After a stall of this process Redis only seems to be away, so answers that have arrived are read first.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (!open || runner.servers.away) return;
+    }
+  }
+
+  /** Resolves when the work is done, or after `ms`. */
+  #atMost(ms: number, work: Promise<unknown>): Promise<void> {
+    return new Promise((resolve) => {
+      const stops: (() => void)[] = [];
+      const done = () => {
+        for (const stop of stops) stop();
+        resolve();
+      };
+      if (ms !== Number.POSITIVE_INFINITY) {
+        // A real timer next to that of the clock. It fires even if nothing else keeps the process alive, and if the clock
+        // of a test stands still.
+        const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER));
+        stops.push(() => clearTimeout(timer), this.clock.after(ms, done));
+      }
+      void work.then(done);
+    });
   }
 }

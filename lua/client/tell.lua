@@ -7,7 +7,7 @@
 --   id         text  of the client
 --   ttl        ms    for which it is believed
 --   fields...  text  label, host, pid; since in epoch ms by the client's clock; holds and waits as JSON of
---   values...  text  [key, kind, owner id, epoch ms, owner] each
+--   values...  text  [key, kind, owner id, epoch ms] each, of a wait more
 -- REPLY
 --   1
 -- INCLUDE shared/tell

@@ -107,18 +107,6 @@ function tell(this: (payload: unknown) => void, payload: unknown): void {
   }
 }
 
-/** How each event changes the figures. */
-const COUNTED: { readonly [E in LockEventName]?: (figures: Figures, event: LockEvents[E]) => void } = {
-  acquired: (figures, { waited, nested }) => figures.granted(waited, nested),
-  released: (figures, { held }) => figures.ended("released", held),
-  renewed: (figures) => figures.count("renewals"),
-  rejected: (figures) => figures.count("rejected"),
-  gaveUp: (figures, { reason }) => {
-    if (reason !== "closed") figures.count(reason === "timeout" ? "timedOut" : "aborted");
-  },
-  lost: (figures, { held }) => figures.ended("lost", held),
-};
-
 /** Delivers events outside every scope. */
 export class Events {
   readonly figures: Figures = new Figures();
@@ -133,37 +121,13 @@ export class Events {
     this.#emitter[how](event, tell, listener);
   }
 
-  /** Whether anybody listens. If nobody does, hot paths build no event and only count by {@link figures}. */
-  heard(event: LockEventName): boolean {
-    return this.#emitter.listenerCount(event) > 0;
+  /** Counts an event, and tells it to listeners; `about`: the lock that it is about. */
+  emit<E extends LockEventName>(event: E, details: Details<E>, about?: LockEvent): void {
+    this.figures.counted[event]?.(details as never);
+    if (this.#emitter.listenerCount(event) === 0) return;
+    const told = about ? { lockName: about.lockName, kind: about.kind, ...details } : details;
+    outside(() => void this.#emitter.emit(event, told));
   }
-
-  emit<E extends LockEventName>(event: E, payload: LockEvents[E]): void {
-    COUNTED[event]?.(this.figures, payload as never);
-    if (!this.heard(event)) return;
-    outside(() => void this.#emitter.emit(event, payload));
-  }
-
-  /**
-   * Tells that a hold was granted, `waited` milliseconds after the call. The event is built only if somebody listens.
-   */
-  tellGrant(about: LockEvent, hold: ToldHold, waited: number, nested: boolean): void {
-    if (!this.heard("acquired")) return this.figures.granted(waited, nested);
-    const { lockName, kind } = about;
-    this.emit("acquired", { lockName, kind, ownerId: hold.ownerId, waited, nested });
-  }
-
-  /** Tells that a hold was given back after `held` milliseconds. The event is built only if somebody listens. */
-  tellRelease(about: LockEvent, hold: ToldHold, held: number): void {
-    if (!this.heard("released")) return this.figures.ended("released", held);
-    const { lockName, kind } = about;
-    this.emit("released", { lockName, kind, ownerId: hold.ownerId, held });
-  }
-}
-
-/** A hold, as events tell of it. */
-export interface ToldHold {
-  readonly ownerId: string;
 }
 
 /** What ends a call from outside. */

@@ -1,4 +1,5 @@
 /** Counts what a client has done so far. Counting costs a few additions, so it is always done. */
+import type { Details, LockEventName } from "./events.js";
 
 /** Upper bounds of the buckets in milliseconds: each about three times the one before. */
 const BOUNDS = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
@@ -84,22 +85,28 @@ export class Figures {
   readonly #wait = new Durations();
   readonly #hold = new Durations();
 
-  count(what: Counted): void {
-    this.#counts[what]++;
-  }
-
-  granted(waited: number, isNested: boolean): void {
-    this.count("acquired");
-    if (isNested) this.count("nested");
-    this.#wait.add(waited);
-  }
-
-  ended(how: "released" | "lost", held: number | undefined): void {
-    this.count(how);
-    if (held !== undefined) this.#hold.add(held);
-  }
+  /** How each event changes the figures. */
+  readonly counted: { readonly [E in LockEventName]?: (details: Details<E>) => void } = {
+    acquired: ({ waited, nested }) => {
+      this.#counts.acquired++;
+      if (nested) this.#counts.nested++;
+      this.#wait.add(waited);
+    },
+    released: ({ held }) => this.#ended("released", held),
+    lost: ({ held }) => this.#ended("lost", held),
+    renewed: () => void this.#counts.renewals++,
+    rejected: () => void this.#counts.rejected++,
+    gaveUp: ({ reason }) => {
+      if (reason !== "closed") this.#counts[reason === "timeout" ? "timedOut" : "aborted"]++;
+    },
+  };
 
   snapshot(now: Pick<LockClientStats, "commands" | "held" | "waiting">): LockClientStats {
     return { ...this.#counts, ...now, wait: this.#wait.snapshot(), hold: this.#hold.snapshot() };
+  }
+
+  #ended(how: "released" | "lost", held: number | undefined): void {
+    this.#counts[how]++;
+    if (held !== undefined) this.#hold.add(held);
   }
 }

@@ -7,8 +7,9 @@ import { trace } from "../base/trace.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Asked } from "../lock/face.js";
 import { follow, tellIfLong } from "../lock/follow.js";
+import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
-import { type Frame, ownersAround } from "../owner/context.js";
+import { type Frame, grantsAround } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/record.js";
 import { Waiter } from "../waiting/waiter.js";
 import { GroupGrant } from "./group-grant.js";
@@ -41,9 +42,8 @@ export abstract class GroupCall<M extends Members = Members>
   /** A seat is over: granted, refused, failed, or not wanted any more. */
   abstract voted(seat: Seat): void;
 
-  override *owners(): IterableIterator<object> {
-    yield this.owner;
-    yield* ownersAround(this.asked.caller);
+  override heldMeanwhile(): readonly Grant[] {
+    return grantsAround(this.owner, this.asked.caller);
   }
 
   /** The first member's, as events tell it from the first time on. */
@@ -63,7 +63,7 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   override announce(): void {
-    if (this.waitsSince === undefined) for (const { stir } of this.wanted.envs.slice(1)) stir();
+    if (this.waitsSince === undefined) for (const { presence } of this.wanted.envs.slice(1)) presence.begin();
     super.announce();
   }
 

@@ -81,7 +81,7 @@ export class GroupGrant implements Held, Whole {
   tellGrant(waited: number): void {
     const { members } = this;
     for (const seat of this.#seats) if (seat.hold) this.#seated(seat, seat.hold, waited);
-    for (const { events } of members.envs) events.tellGrant(members, this.hold, waited, this.#isNested);
+    members.emit("acquired", { ownerId: this.ownerId, waited, nested: this.#isNested });
   }
 
   /** A member has granted its seat late. */
@@ -131,10 +131,10 @@ export class GroupGrant implements Held, Whole {
   }
 
   /** From now on events tell of the seat. */
-  #seated({ wanted: kind, env, isNested }: Seat, hold: HoldRecord<Grant>, waited: number): void {
+  #seated({ wanted, isNested }: Seat, hold: HoldRecord<Grant>, waited: number): void {
     hold.group = this;
     hold.isTold = true;
-    env.events.tellGrant(kind, hold, waited, isNested);
+    wanted.emit("acquired", { ownerId: hold.ownerId, waited, nested: isNested });
     if (hold.state !== "live") this.seatEnded(hold);
   }
 
@@ -167,7 +167,7 @@ export class GroupGrant implements Held, Whole {
     }
     if (!hold.isTold) return;
     hold.isTold = false;
-    for (const { events } of members.envs) events.tellRelease(members, hold, hold.heldFor);
+    members.emit("released", { ownerId: this.ownerId, held: hold.heldFor });
   }
 
   /** The members' releases go on in the background. */

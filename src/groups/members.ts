@@ -1,6 +1,6 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
 import type { LockError } from "../base/errors.js";
-import type { Details, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Details, LockEventName, LockKind } from "../base/events.js";
 import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
@@ -80,11 +80,6 @@ export class Members implements Wanted {
     return this.lockKey;
   }
 
-  /** Made anew for each event: listeners get the object. */
-  get about(): LockEvent {
-    return { lockName: this.lockName, kind: this.kind };
-  }
-
   /** @throws CLIENT_CLOSED if the client of any member is closed */
   assertOpen(): void {
     for (const env of this.envs) env.assertOpen(this.lockName);
@@ -108,7 +103,7 @@ export class Members implements Wanted {
 
   /** Emits an event on every member's client. */
   emit<E extends LockEventName>(event: E, details: Details<E>): void {
-    for (const { events } of this.envs) events.emit(event, { ...details, ...this.about } as LockEvents[E]);
+    for (const { events } of this.envs) events.emit(event, details, this);
   }
 
   /** Resolves when members can be asked; undefined if they can be at once. */

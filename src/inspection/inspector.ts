@@ -1,16 +1,15 @@
 /** Looks at locks without taking part: at one by its name, or at all that are held. */
 import { received } from "../base/arguments.js";
 import { isLockError } from "../base/errors.js";
-import { foremost, type NamedKey, THIS_PROCESS, type WhoHolds } from "../base/holder.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { dateOf } from "../base/platform.js";
+import type { Env } from "../env.js";
 import { clientIdOf, type Presences } from "../presence/lookout.js";
-import type { Presence } from "../presence/presence.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { type Connection, isCluster } from "../redis/connection.js";
 import { counterInspect, lockInspect } from "../scripts/generated.js";
 import { readNumber } from "../scripts/inspected.js";
-import { type KeysInfo, type LockInfo, readLockInfo } from "./lock-info.js";
+import { type LockInfo, readLockInfo } from "./lock-info.js";
 
 /** Options of {@link LockClient.inspect}. */
 export interface InspectOptions {
@@ -48,21 +47,25 @@ const SOON = 250;
 /** How many names are looked at together: more would keep other calls waiting. */
 const TOGETHER = 100;
 
+/** The text for a holder in this process. */
+const THIS_PROCESS = "this process itself";
+
+/** A lock's name, and its key with the prefix. */
+interface NamedKey {
+  readonly lockName: string;
+  readonly key: string;
+}
+
 export class Inspector {
+  readonly #env: Env;
   readonly #runner: CommandRunner;
-  readonly #presence: Presence;
-  readonly #prefix: string;
-  readonly #assertOpen: () => void;
   #isAsked = false;
   /** The kind of the numbers that this client used last, by key. */
   readonly #known = new Map<string, NumberKind>();
 
-  /** `prefix`: of every name; empty for none. `assertOpen` throws CLIENT_CLOSED. */
-  constructor(runner: CommandRunner, presence: Presence, prefix: string, assertOpen: () => void) {
-    this.#runner = runner;
-    this.#presence = presence;
-    this.#prefix = prefix;
-    this.#assertOpen = assertOpen;
+  constructor(env: Env) {
+    this.#env = env;
+    this.#runner = env.runner;
   }
 
   /** Remembers the kind that this client uses a number as: the key itself does not show it. */
@@ -77,23 +80,29 @@ export class Inspector {
    * @throws WRONG_DATA for any other data
    */
   async inspect(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<LockInfo | null> {
-    const [shown, presences] = await Promise.all([this.#shown(name, key, kinds), this.#presence.lookOut()]);
+    const { presence } = this.#env;
+    const [shown, presences] = await Promise.all([this.#shown(name, key, kinds), presence.lookOut()]);
     return shown && this.#told(shown, key, presences);
   }
 
-  /** Asks Redis for one call at a time: many calls that time out together must not load a server that may be the reason. */
-  readonly whoHolds: WhoHolds = async (locks) => {
+  /**
+   * Describes for people who holds one of these locks; a holder in another process goes before one in this process.
+   * Resolves with undefined if that is not known soon. Never rejects. It asks Redis for one call at a time: many calls that
+   * time out together must not load a server that may be the reason.
+   */
+  async whoHolds(locks: readonly NamedKey[]): Promise<string | undefined> {
     if (this.#isAsked) return undefined;
     this.#isAsked = true;
     try {
       const holders = Promise.all(locks.map((lock) => this.#holder(lock)));
-      return foremost(await this.#runner.withTimeout("", holders, SOON));
+      const known = (await this.#runner.withTimeout("", holders, SOON)).filter(Boolean);
+      return known.find((holder) => holder !== THIS_PROCESS) ?? known[0];
     } catch {
       return undefined;
     } finally {
       this.#isAsked = false;
     }
-  };
+  }
 
   /** The first holder of a lock, in words. Reads what the client of that holder tells, and no other. */
   async #holder({ lockName, key }: NamedKey): Promise<string | undefined> {
@@ -101,57 +110,49 @@ export class Inspector {
     const [first] = shown?.holders ?? [];
     if (!shown || !first) return undefined;
     const { ownerId } = first;
-    const presences = await this.#presence.lookOut(clientIdOf(ownerId));
-    const [its, own] = [presences.client(ownerId), this.#presence.client];
+    const { presence, clock } = this.#env;
+    const presences = await presence.lookOut(clientIdOf(ownerId));
+    const [its, own] = [presences.client(ownerId), presence.client];
     // A client of this process with the same label: its name would tell no more than "this process".
     if (its && its.host === own.host && its.pid === own.pid && its.label === own.label) return THIS_PROCESS;
-    const since = presences.hold(key, ownerId)?.since;
-    const seconds = since === undefined ? 0 : Math.round((this.#runner.clock.wall() - since) / 1_000);
-    const time = since === undefined ? "" : ` for ${Math.max(0, seconds)} s`;
+    const since = presences.since(key, ownerId) ?? Number.NaN;
+    const seconds = Math.max(0, Math.round((clock.wall() - since) / 1_000));
+    const time = Number.isNaN(since) ? "" : ` for ${seconds} s`;
     return `${its ? `${its.label} (pid ${its.pid})` : `owner ${ownerId}`}${time}`;
   }
 
   /** All that is held, in no order. A lock that is taken or given back meanwhile may be missing or not. */
   async *list(match: string, count: number, kinds: InspectOptions["kinds"]): AsyncIterable<LockInfo> {
+    const presences = this.#env.presence.lookOut();
+    // SCAN may name a key more than once.
     const seen = new Set<string>();
-    // Read once for the whole list, as soon as there is a lock to show.
-    let told: Promise<Presences> | undefined;
-    const lookOut = () => (told ??= this.#presence.lookOut());
     const types = kinds === "all" ? ["hash", "string"] : ["hash"];
     for (const master of await this.#masters()) {
       for (const type of types) {
         for await (const keys of this.#scan(master, match, count, type)) {
-          const candidates = keys.filter((key) => this.#canBeShown(key, type));
-          for (let i = 0; i < candidates.length; i += TOGETHER) {
-            const page = await this.#lookAt(candidates.slice(i, i + TOGETHER), type, lookOut);
-            // SCAN may name a key more than once.
-            for (const info of page) {
-              if (seen.has(info.name)) continue;
-              seen.add(info.name);
-              yield info;
-            }
+          const fresh = [...new Set(keys)].filter((key) => !seen.has(key) && this.#canBeShown(key, type));
+          for (const key of fresh) seen.add(key);
+          for (let i = 0; i < fresh.length; i += TOGETHER) {
+            yield* await this.#lookAt(fresh.slice(i, i + TOGETHER), type, presences);
           }
         }
       }
     }
   }
 
-  async #lookAt(
-    keys: readonly string[],
-    type: string,
-    lookOut: () => Promise<Presences>,
-  ): Promise<LockInfo[]> {
-    const look = (key: string) =>
-      type === "string" ? this.#number(this.#nameOf(key), key) : this.#lock(this.#nameOf(key), key);
+  async #lookAt(keys: readonly string[], type: string, presences: Promise<Presences>): Promise<LockInfo[]> {
+    const look = async (key: string) => {
+      const name = this.#nameOf(key);
+      const shown = await (type === "string" ? this.#number(name, key) : this.#lock(name, key));
+      return shown ? [this.#told(shown, key, await presences)] : [];
+    };
     // A list does not fail at other data: a hash that is no lock, or a text that is no number, is left out.
-    const shown = await Promise.all(keys.map((key) => look(key).catch(asOther)));
-    if (!shown.some(Boolean)) return [];
-    const presences = await lookOut();
-    return shown.flatMap((info, i) => (info ? [this.#told(info, keys[i] ?? "", presences)] : []));
+    const found = await Promise.all(keys.map((key) => look(key).catch(asOther)));
+    return found.flatMap((infos) => infos ?? []);
   }
 
   /** What the keys show. */
-  async #shown(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<KeysInfo | null> {
+  async #shown(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<LockInfo | null> {
     const lock = await this.#lock(name, key).catch(asOther);
     if (lock !== undefined) return lock;
     const number = await this.#number(name, key).catch(asOther);
@@ -161,54 +162,55 @@ export class Inspector {
   }
 
   /** A lock of any kind. */
-  #lock(name: string, key: string): Promise<KeysInfo | null> {
+  #lock(name: string, key: string): Promise<LockInfo | null> {
     const call = lockInspect.with([key, fairQueue(key), tokenCounter(key)], []);
     return this.#runner.call(name, () => call, readLockInfo(name));
   }
 
   /** A semaphore, permits or a latch: a number, and how many of its permits are out. */
-  async #number(name: string, key: string): Promise<KeysInfo | null> {
+  async #number(name: string, key: string): Promise<LockInfo | null> {
     const call = counterInspect.with([key, permitLeases(key)], []);
     const { permits, out, hasLeases, isSet } = await this.#runner.call(name, () => call, readNumber);
     if (!isSet) return null;
     const kind = hasLeases ? "permits" : this.#known.get(key);
-    return { name, holders: [], waiters: [], ttl: -1, ...shownAs(kind, permits, out) };
+    return { name, holders: [], waiters: [], waiting: [], ttl: -1, ...shownAs(kind, permits, out) };
   }
 
   /** Adds what clients tell to what the keys show. */
-  #told(shown: KeysInfo, key: string, presences: Presences): LockInfo {
+  #told(shown: LockInfo, key: string, presences: Presences): LockInfo {
     const holders = shown.holders.map((holder) => {
-      const hold = presences.hold(key, holder.ownerId);
+      const { ownerId } = holder;
+      const since = presences.since(key, ownerId);
       return {
         ...holder,
-        client: presences.client(holder.ownerId) ?? null,
-        since: hold ? dateOf(hold.since) : null,
+        client: presences.client(ownerId) ?? null,
+        since: since === undefined ? null : dateOf(since),
       };
     });
     const waits = presences.waits(key);
-    const waiting = waits.map((wait) => ({
-      ...(wait.ownerId === undefined ? {} : { ownerId: wait.ownerId }),
-      client: wait.client,
-      since: dateOf(wait.since),
-      ...(wait.mode === undefined ? {} : { mode: wait.mode }),
-      holds: presences.heldBy(wait).map((held) => this.#nameOf(held)),
+    const waiting = waits.map(([client, { ownerId, since, mode, holds = [] }]) => ({
+      ...(ownerId === undefined ? {} : { ownerId }),
+      client,
+      since: dateOf(since),
+      ...(mode === undefined ? {} : { mode }),
+      holds: holds.map((held) => this.#nameOf(held)),
     }));
     const info = { ...shown, holders, waiting };
-    return shown.kind === "semaphore" ? namedBy(info, waits[0]?.kind) : info;
+    return shown.kind === "semaphore" ? namedBy(info, waits[0]?.[1].kind) : info;
   }
 
   #nameOf(key: string): string {
-    const prefix = this.#prefix;
+    const { prefix } = this.#env.settings;
     return prefix && key.startsWith(`${prefix}:`) ? key.slice(prefix.length + 1) : key;
   }
 
   /** Every lock is a hash, and every number a string. */
   async *#scan(master: Asked, match: string, count: number, type: string): AsyncIterable<string[]> {
-    const prefix = this.#prefix;
+    const { prefix } = this.#env.settings;
     const pattern = prefix ? `${escaped(prefix)}:${match}` : match;
     let cursor = "0";
     do {
-      this.#assertOpen();
+      this.#env.assertOpen("");
       const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", type];
       const send = () => master.call("SCAN", ...args);
       const read = (reply: unknown) => reply as [string, string[]];
@@ -251,7 +253,7 @@ function shownAs(
   kind: NumberKind | undefined,
   free: number,
   out: number,
-): Pick<KeysInfo, "kind" | "permits" | "limit" | "count"> {
+): Pick<LockInfo, "kind" | "permits" | "limit" | "count"> {
   if (kind === "latch") return { kind, count: free };
   if (kind === "permits") return { kind, permits: free, limit: free + out };
   return { kind: "semaphore", permits: free, ...(kind ? {} : { count: free }) };

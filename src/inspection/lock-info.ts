@@ -68,27 +68,22 @@ export interface HolderInfo {
   readonly since: Date | null;
 }
 
-/** The part of a {@link LockInfo} that the keys show. */
-export type KeysInfo = Omit<LockInfo, "waiting" | "holders"> & {
-  readonly holders: readonly Omit<HolderInfo, "client" | "since">[];
-};
-
-/** Reads the reply of `lock/inspect`; null if the lock is free. */
-export function readLockInfo(name: string): (reply: unknown) => KeysInfo | null {
+/** Reads what the keys show from the reply of `lock/inspect`; null if the lock is free. */
+export function readLockInfo(name: string): (reply: unknown) => LockInfo | null {
   return (reply) => {
     const { ttl, isFenced, mode, waiters, fields } = readLock(reply);
     const shared = mode === "read" || mode === "write";
     const holders = holdersOf(fields, shared, ttl);
     if (holders.length === 0) return null;
-    if (shared) return { name, kind: "readwrite", mode, holders, waiters: [], ttl };
+    if (shared) return { name, kind: "readwrite", mode, holders, waiters: [], waiting: [], ttl };
     const kind = waiters.length > 0 ? "fair" : isFenced ? "fenced" : "lock";
-    return { name, kind, holders, waiters, ttl };
+    return { name, kind, holders, waiters, waiting: [], ttl };
   };
 }
 
 /** A reader whose holds have all lapsed is left out. */
-function holdersOf(fields: readonly HolderField[], shared: boolean, ttl: number): KeysInfo["holders"] {
-  const holders = new Map<string, KeysInfo["holders"][number]>();
+function holdersOf(fields: readonly HolderField[], shared: boolean, ttl: number): HolderInfo[] {
+  const holders = new Map<string, HolderInfo>();
   for (const { field, count, left: ofReads } of fields) {
     const writer = writerOf(field);
     const left = writer !== undefined || !shared ? ttl : ofReads;
@@ -99,6 +94,8 @@ function holdersOf(fields: readonly HolderField[], shared: boolean, ttl: number)
       ownerId,
       count: count + (other?.count ?? 0),
       ttl: Math.max(left, other?.ttl ?? left),
+      client: null,
+      since: null,
     });
   }
   return [...holders.values()];

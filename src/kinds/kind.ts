@@ -2,7 +2,7 @@
  * What is different from kind to kind: the keys of a lock, and how each step looks on the wire. A kind decides nothing
  * about waiting, owners or time. A new kind is one such class and its Lua files.
  */
-import type { Details, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Details, LockEventName, LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone, tombstones, writerOf } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
@@ -124,16 +124,12 @@ export class Kind {
     return siteName(this.side, this.traits.advertised === true, this.key);
   }
 
-  get about(): LockEvent {
-    return { lockName: this.lockName, kind: this.kind };
-  }
-
   get parts(): readonly Kind[] {
     return [this];
   }
 
   emit<E extends LockEventName>(event: E, details: Details<E>): void {
-    this.env.events.emit(event, { ...this.about, ...details } as LockEvents[E]);
+    this.env.events.emit(event, details, this);
   }
 
   /** The site of calls that go before this kind's. */

@@ -25,7 +25,7 @@ import type { Instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import { type Kind, type Released, TAKEN, type Taken } from "../kinds/kind.js";
-import { encloses, type Frame, ownersAround } from "../owner/context.js";
+import { encloses, type Frame, grantsAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/record.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -62,9 +62,8 @@ export class Call extends Claim implements OwnCall {
     return this.#asked.frame;
   }
 
-  override *owners(): IterableIterator<object> {
-    yield this.owner ?? this;
-    yield* ownersAround(this.#asked.caller);
+  override heldMeanwhile(): readonly Grant[] {
+    return grantsAround(this.owner, this.#asked.caller);
   }
 
   /** The id under which events tell of the call: its owner's grant, or its own. */
@@ -175,9 +174,8 @@ export class Call extends Claim implements OwnCall {
 
   /** Tells of its hold, which it got after so many milliseconds. */
   protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
-    const { env, wanted } = this;
-    env.events.tellGrant(wanted, hold, waited, isNested);
-    follow(env, wanted, hold);
+    this.wanted.emit("acquired", { ownerId: hold.ownerId, waited, nested: isNested });
+    follow(this.env, this.wanted, hold);
   }
 
   /** Whether it was refused by its own owner. */

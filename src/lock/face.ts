@@ -2,7 +2,6 @@
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
-import { foremost } from "../base/holder.js";
 import type { Env } from "../env.js";
 import {
   ambientOwner,
@@ -265,8 +264,10 @@ export abstract class LockFace<H extends Hold = Hold> {
     const isNear = ({ env, key }: Part) => !env.runner.servers.isUnresponsive(key);
     const near = this.#wanted.parts.filter(isNear);
     const envs = [...new Set(near.map(({ env }) => env))];
-    const told = envs.map((env) => env.whoHolds(near.filter((part) => part.env === env)));
-    return foremost(await Promise.all(told));
+    const told = envs.map(({ inspector }) =>
+      inspector.whoHolds(near.filter(({ env }) => env.inspector === inspector)),
+    );
+    return (await Promise.all(told)).find((holder) => holder !== undefined);
   }
 
   async #timedOut({ begun, holder: asked }: Asked): Promise<never> {

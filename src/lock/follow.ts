@@ -17,10 +17,9 @@ export function follow(env: Env, about: LockEvent, hold: HoldRecord): void {
 export function tellIfLong({ clock, events, settings }: Env, about: LockEvent, hold: HoldRecord): void {
   const { warnAfter } = settings;
   if (warnAfter === 0) return;
-  const { lockName, kind } = about;
   const tell = () => {
     const { ownerId, heldFor: held } = hold;
-    if (hold.isHeld) events.emit("longHold", { lockName, kind, ownerId, held });
+    if (hold.isHeld) events.emit("longHold", { ownerId, held }, about);
   };
   outside(() => hold.whenEnded(clock.after(warnAfter, tell)));
 }

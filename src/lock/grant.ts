@@ -325,7 +325,7 @@ export class Grant implements Held, Counts, Leased {
 
   #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
     trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
-    if (hold.isTold) this.env.events.tellRelease(this.kind, hold, now.wall - hold.acquiredAt);
+    if (hold.isTold) this.tell("released", { held: now.wall - hold.acquiredAt });
   }
 
   /** Why it is gone, as far as that is known. */

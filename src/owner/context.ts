@@ -5,6 +5,7 @@
  */
 import type { AsyncLocalStorage } from "node:async_hooks";
 import { around } from "../base/outside.js";
+import type { Grant } from "../lock/grant.js";
 import type { OwnerRecord } from "./record.js";
 
 export interface Frame {
@@ -98,9 +99,11 @@ export function currentFrame(): Frame | undefined {
   return frame?.open ? frame : undefined;
 }
 
-/** The owners of a frame and of those around it, as far as they are open. */
-export function* ownersAround(frame: Frame | undefined): IterableIterator<OwnerRecord> {
-  for (let each = frame; each?.open; each = each.parent) yield each.owner;
+/** What an owner holds, and the owners of a frame and of those around it, as far as they are open. */
+export function grantsAround(owner: OwnerRecord | undefined, frame: Frame | undefined): Grant[] {
+  const owners = new Set(owner ? [owner] : []);
+  for (let each = frame; each?.open; each = each.parent) owners.add(each.owner);
+  return [...owners].flatMap((each) => each.grants());
 }
 
 /** True if `frame` is `outer`, or a frame inside it. */

@@ -59,6 +59,11 @@ export class OwnerRecord {
     return grant?.isHeld ? grant : undefined;
   }
 
+  /** No getter: whoever prints a Hold with its getters must not see the connection. */
+  grants(): readonly Grant[] {
+    return [...(this.#grants?.values() ?? [])];
+  }
+
   /** From now on the owner's calls on this lock re-enter, those under way too. */
   granted(grant: Grant): void {
     this.#grants ??= new Map();

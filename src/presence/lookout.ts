@@ -6,10 +6,6 @@ import { type ClientInfo, type ClientTold, read, type Told } from "./told.js";
 /** The most clients that are read, so that a reader is not flooded. */
 const MOST_CLIENTS = 1_000;
 
-export interface Seen extends Told {
-  readonly client: ClientInfo;
-}
-
 /** The first part of an owner id. */
 export function clientIdOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.lastIndexOf(":"));
@@ -18,19 +14,19 @@ export function clientIdOf(ownerId: string): string {
 /** What clients have written, indexed by the questions of a reader. */
 export class Presences {
   readonly #clients = new Map<string, ClientInfo>();
-  readonly #holds = new Map<string, Seen>();
-  readonly #waits = new Map<string, Seen[]>();
-  /** Keys that an owner holds, by client and owner. */
-  readonly #held = new Map<string, string[]>();
+  /** Since when an owner holds a key, by both. */
+  readonly #since = new Map<string, number>();
+  readonly #waits = new Map<string, [ClientInfo, Told][]>();
 
   constructor(clients: readonly ClientTold[]) {
     for (const { client, holds, waits } of clients) {
       this.#clients.set(client.id, client);
-      for (const told of holds) {
-        if (told.ownerId !== undefined) this.#holds.set(`${told.ownerId} ${told.key}`, { ...told, client });
-        for (const owner of told.owners) this.#add(this.#held, `${client.id} ${owner}`, told.key);
+      for (const { key, ownerId, since } of holds) this.#since.set(`${ownerId} ${key}`, since);
+      for (const wait of waits) {
+        const all = this.#waits.get(wait.key) ?? [];
+        this.#waits.set(wait.key, all);
+        all.push([client, wait]);
       }
-      for (const told of waits) this.#add(this.#waits, told.key, { ...told, client });
     }
   }
 
@@ -39,24 +35,13 @@ export class Presences {
     return this.#clients.get(clientIdOf(ownerId));
   }
 
-  /** The hold of this owner id on a key, as its client has written it. */
-  hold(key: string, ownerId: string): Seen | undefined {
-    return this.#holds.get(`${ownerId} ${key}`);
+  /** Since when this owner id holds a key, in epoch milliseconds, as its client has written it. */
+  since(key: string, ownerId: string): number | undefined {
+    return this.#since.get(`${ownerId} ${key}`);
   }
 
-  waits(key: string): readonly Seen[] {
+  waits(key: string): readonly (readonly [ClientInfo, Told])[] {
     return this.#waits.get(key) ?? [];
-  }
-
-  /** The keys that the owners of this wait hold meanwhile. */
-  heldBy({ client, owners }: Seen): readonly string[] {
-    return [...new Set(owners.flatMap((owner) => this.#held.get(`${client.id} ${owner}`) ?? []))];
-  }
-
-  #add<T>(lists: Map<string, T[]>, key: string, item: T): void {
-    const list = lists.get(key);
-    if (list) list.push(item);
-    else lists.set(key, [item]);
   }
 }
 

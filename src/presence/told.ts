@@ -20,18 +20,20 @@ export interface Told {
   readonly ownerId: string | undefined;
   /** Epoch milliseconds by the client's clock. */
   readonly since: number;
-  /** Numbers of owners, the same in holds and waits. Of a wait: its owner, then the owners of the runs around it. */
-  readonly owners: readonly number[];
-  /** Of a read-write lock: the side. */
-  readonly mode?: AccessSide | undefined;
+  /** Of a wait for a read-write lock: the side. */
+  readonly mode?: "read" | "write" | undefined;
+  /** Of a wait: the keys that its owner, and the owners of the runs around it, hold meanwhile. */
+  readonly holds?: readonly string[];
 }
 
-export type AccessSide = "read" | "write";
-
-export interface ClientTold {
-  readonly client: ClientInfo;
+/** What a client has and waits for. */
+export interface ClientState {
   readonly holds: readonly Told[];
   readonly waits: readonly Told[];
+}
+
+export interface ClientTold extends ClientState {
+  readonly client: ClientInfo;
 }
 
 /** The most holds and waits together that a client writes. */
@@ -45,14 +47,10 @@ export function write({ client, holds, waits }: ClientTold, since: number): Reco
   const { label, host, pid } = client;
   const list = (told: readonly Told[]) =>
     JSON.stringify(
-      told.map(({ key, kind, ownerId, since: from, owners, mode }) => [
-        key,
-        kind,
-        ownerId ?? 0,
-        from,
-        owners.length > 1 ? owners : (owners[0] ?? 0),
-        ...(mode ? [mode] : []),
-      ]),
+      told.map(({ key, kind, ownerId, since: from, mode, holds: held }) => {
+        const more = held ? [mode ?? 0, ...held] : [];
+        return [key, kind, ownerId ?? 0, from, ...more];
+      }),
     );
   const shown = holds.slice(0, MOST);
   return {
@@ -86,7 +84,7 @@ function readList(text: string | undefined): Told[] {
   if (!Array.isArray(list)) return [];
   return list.slice(0, MOST).flatMap((item: unknown) => {
     if (!Array.isArray(item)) return [];
-    const [key, kind, ownerId, since, owners, mode] = item as unknown[];
+    const [key, kind, ownerId, since, mode, ...holds] = item as unknown[];
     if (typeof key !== "string" || typeof kind !== "string" || typeof since !== "number") return [];
     if (Math.abs(since) > LATEST) return [];
     return [
@@ -95,8 +93,8 @@ function readList(text: string | undefined): Told[] {
         kind: kind as LockKind,
         ownerId: typeof ownerId === "string" ? ownerId : undefined,
         since,
-        owners: [owners].flat().filter((owner) => typeof owner === "number" && owner > 0) as number[],
         mode: mode === "read" || mode === "write" ? mode : undefined,
+        holds: holds.filter((held) => typeof held === "string"),
       },
     ];
   });

@@ -12,7 +12,7 @@ import { checkInteger } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockTimeoutError } from "../base/errors.js";
-import type { Details, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
+import type { Details, LockEventName, LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
 import type { Traits } from "../base/traits.js";
 import { noop } from "../base/work.js";
@@ -59,10 +59,6 @@ export class SharedNumber implements Wanted {
 
   get siteName(): string {
     return `${this.kind}/${this.key}`;
-  }
-
-  get about(): LockEvent {
-    return { lockName: this.lockName, kind: this.kind };
   }
 
   get parts(): readonly SharedNumber[] {
@@ -219,7 +215,7 @@ export class SharedNumber implements Wanted {
   }
 
   emit<E extends LockEventName>(event: E, more: Details<E>): void {
-    this.env.events.emit(event, { ...this.about, ...more } as LockEvents[E]);
+    this.env.events.emit(event, more, this);
   }
 }
 

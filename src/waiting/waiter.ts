@@ -26,6 +26,7 @@ import { reasonOf } from "../base/events.js";
 import { trace } from "../base/trace.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
+import type { Grant } from "../lock/grant.js";
 import type { Listener } from "../pubsub/router.js";
 import { Command, type PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -83,9 +84,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return undefined;
   }
 
-  /** Its owner, and the owners of the scopes and runs around it, which go on only when it ends. */
-  *owners(): IterableIterator<object> {
-    // Permits have no owner.
+  /** What its owner, and the owners of the scopes and runs around it, hold until it ends; permits have no owner. */
+  heldMeanwhile(): readonly Grant[] {
+    return [];
   }
 
   /** Listens for what wakes it. */
@@ -271,7 +272,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     if (this.waitsSince !== undefined) return;
     this.waitsSince = this.env.clock.mono();
     this.env.sites.calls.add(this);
-    this.env.stir();
+    this.env.presence.begin();
     this.tellWaiting();
   }
 

@@ -1,5 +1,5 @@
 /** What a call can want and wait for: one side of a lock, the members of a group, permits, the opening of a latch. */
-import type { Details, LockEvent, LockEventName, LockKind } from "../base/events.js";
+import type { Details, LockEventName, LockKind } from "../base/events.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 
@@ -29,8 +29,6 @@ export interface Wanted extends Part {
   /** Where releases are announced. */
   readonly channel: string;
   readonly traits: Traits;
-  /** What every event says of it. */
-  readonly about: LockEvent;
   /** More than one of a group. */
   readonly parts: readonly Part[];
   /** Emits an event about it on the client, or on that of each member. */

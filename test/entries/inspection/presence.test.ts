@@ -109,6 +109,18 @@ test.each([1, 1_001])(
   },
 );
 
+test("a wait tells at most a hundred of the keys that its owner holds meanwhile [§8 presence]", async () => {
+  const { client, rivals, pass } = present();
+  const [owner, theirs] = [client.newOwner(), await rivals.getLock("wanted").lock()];
+  const names = Array.from({ length: 101 }, (_, i) => `held:${i}`);
+  await Promise.all(names.map((name) => client.getLock(name).lock({ owner })));
+  const call = watch(client.getLock("wanted").lock({ owner }));
+  await pass(TOLD);
+  expect((await rivals.inspect("wanted"))?.waiting[0]?.holds).toEqual(names.slice(0, 100));
+  await theirs.unlock();
+  await call.promise;
+});
+
 test("what lasts for a second is told within the next one, at most once a second, whatever was told before [B280]", async () => {
   const { client, rivals, server, pass, party } = present({ watchdogTimeout: 60_000 });
   const looking = party({ presence: false }).client;
