@@ -24,8 +24,8 @@ const LAYERS = {
       "A kind says how its steps look on the wire; of a lock it knows how its two sides are handed out.",
   },
   lock: {
-    may: ["kinds/kind", "owner", "waiting", "redis", "scripts", "base"],
-    knows: ["env", "pubsub", "watchdog"],
+    may: ["kinds/kind", "owner", "waiting", "watchdog", "redis", "scripts", "base"],
+    knows: ["env", "pubsub"],
     comment: "What a lock does is the same for every kind, so it knows what a kind is, and none of them.",
   },
   waiting: {
@@ -46,6 +46,7 @@ const LAYERS = {
   },
   watchdog: {
     may: ["redis", "scripts", "base"],
+    knows: ["env"],
     comment: "Renewal is told what to renew; it does not know who waits or who asked.",
   },
   pubsub: {

@@ -138,5 +138,5 @@ export class AllCall extends GroupCall {
 function isShort(grant: Grant, lease: number): boolean {
   const { clock, settings } = grant.env;
   const least = lease - Math.min(MOST_OF_LEASE, lease * SHARE_OF_LEASE);
-  return grant.remainingAt(instant(clock)) < untilDeadline(least, settings.drift, 0);
+  return grant.left(instant(clock)) < untilDeadline(least, settings.drift, 0);
 }

@@ -247,7 +247,7 @@ export class Call extends Claim implements OwnCall {
       return this.step();
     }
     const grant = this.granted(token);
-    if (grant.remainingAt(now) === 0) return this.#tooLate(grant.endedAt(now));
+    if (grant.left(now) <= 0) return this.#tooLate(now.wall + grant.left(now));
     grant.count(kind.side);
     this.#accept(grant, now);
   }

@@ -21,10 +21,9 @@
  * Order and number of its commands do not matter: they only raise TTLs, and END leaves a tombstone for the wire id. So a
  * grant ends here before it can end there, and no late answer revives it.
  */
-import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
+import { elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
 import type { Details, LockEventName } from "../base/events.js";
-import { untilDeadline } from "../base/lease.js";
 import { trace } from "../base/trace.js";
 import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
@@ -32,7 +31,8 @@ import type { Env } from "../env.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
 import type { Frame } from "../owner/context.js";
 import { OwnerRecord } from "../owner/record.js";
-import type { Leased, Renewal } from "../watchdog/watchdog.js";
+import { Leased } from "../watchdog/leased.js";
+import type { Renewal } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
 import { type Held, HoldRecord, type Origin } from "./hold-record.js";
@@ -40,16 +40,9 @@ import { Downgrade, Keep } from "./keep.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
 
-export class Grant implements Held, Counts, Leased {
-  // Of the watchdog.
-  dueAt = 0;
-  index = -1;
-  renewAt: number = Number.POSITIVE_INFINITY;
-  renewing = 0;
-  isSuspended = false;
+export class Grant extends Leased implements Held, Counts {
   readonly kind: Kind;
   readonly token: bigint | undefined;
-  state: "held" | "ending" | "over" = "held";
   reads = 0;
   /** It has read: late commands may know of reads that a hand-over does not. */
   hadReads = false;
@@ -58,20 +51,14 @@ export class Grant implements Held, Counts, Leased {
   holds: readonly HoldRecord<Grant>[] = NONE;
   /** Forced unlocks by this client that are on their way: the likely cause, if it turns out to be gone. */
   forcedBy = 0;
-  /** Counts the deadlines that were lowered here: an answer to a command before the last of them raises nothing. */
-  term = 0;
   /** How it was lost, if it was. */
   declare loss?: LockLostError;
   readonly #number: number;
   #owner: OwnerRecord | undefined;
-  /** The local deadline, in monotonic milliseconds. It has also passed when the wall clock says so. */
-  endsAt = 0;
-  #endsAtWall = 0;
-  /** Epoch milliseconds at which it was last known to be held: when what the server has answered was sent. */
-  #knownAt = 0;
   #end: End | undefined;
 
   constructor(kind: Kind, number: number, owner: OwnerRecord | undefined, token: bigint | undefined) {
+    super();
     this.kind = kind;
     this.#number = number;
     this.#owner = owner;
@@ -80,10 +67,6 @@ export class Grant implements Held, Counts, Leased {
 
   get env(): Env {
     return this.kind.env;
-  }
-
-  get clock(): Clock {
-    return this.kind.env.clock;
   }
 
   get lockName(): string {
@@ -124,43 +107,7 @@ export class Grant implements Held, Counts, Leased {
   // The deadline
 
   get remaining(): number {
-    return this.state === "over" ? 0 : this.remainingAt(instant(this.clock));
-  }
-
-  /** As {@link remaining}, for a caller that has read the clocks. */
-  remainingAt({ mono, wall }: Instant): number {
-    return Math.max(0, this.#left(mono, wall));
-  }
-
-  /** Whether it is held now; loses it if its deadline has passed. */
-  get isHeld(): boolean {
-    this.check();
-    return this.state === "held";
-  }
-
-  check(now: Instant = instant(this.clock)): void {
-    if (this.state !== "held") return;
-    if (this.remainingAt(now) > 0) return;
-    this.lose(this.isSuspended || this.renewing > 0 ? "unreachable" : "expired", this.endedAt(now));
-  }
-
-  /** The local deadline in epoch milliseconds, of one that has passed `now`. */
-  endedAt({ mono, wall }: Instant): number {
-    return wall + this.#left(mono, wall);
-  }
-
-  #left(mono: number, wall: number): number {
-    return Math.min(this.endsAt - mono, this.#endsAtWall - wall);
-  }
-
-  /** The server has granted `lease` milliseconds from when a command was sent, in this `term`. */
-  raise(sent: Instant, lease: number, term: number = this.term): void {
-    if (term !== this.term || this.state !== "held") return;
-    const ms = untilDeadline(lease, this.env.settings.drift, 0);
-    this.#knownAt = Math.max(this.#knownAt, sent.wall);
-    this.endsAt = Math.max(this.endsAt, sent.mono + ms);
-    this.#endsAtWall = Math.max(this.#endsAtWall, sent.wall + ms);
-    if (this.holds !== NONE) this.env.watchdog.watch(this);
+    return this.state === "over" ? 0 : Math.max(0, this.left(instant(this.clock)));
   }
 
   /** The KEEP that renews it; undefined for one that was dropped. */
@@ -171,16 +118,9 @@ export class Grant implements Held, Counts, Leased {
     return { leased: this, script: kind.renewer, key: kind.key, field, extraKeys, term };
   }
 
-  async extend(lease: number): Promise<void> {
-    const { watchdogTimeout, drift } = this.env.settings;
-    const term = this.isRenewed ? Math.max(lease, watchdogTimeout) : lease;
-    const ms = untilDeadline(term, drift, 0);
-    const now = instant(this.clock);
-    if (ms > this.remainingAt(now)) return new Keep(this, term).start();
-    this.term++;
-    this.endsAt = now.mono + ms;
-    this.#endsAtWall = now.wall + ms;
-    this.env.watchdog.watch(this);
+  async extend(least: number): Promise<void> {
+    const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
+    if (!this.lower(lease)) await new Keep(this, lease).start();
   }
 
   // Its holds
@@ -208,7 +148,7 @@ export class Grant implements Held, Counts, Leased {
     now: Instant,
   ): HoldRecord<Grant> {
     const hold = new HoldRecord<Grant>(this, side, origin, renewed, frame, now);
-    if (this.holds === NONE) this.#knownAt = hold.acquiredAt;
+    if (this.holds === NONE) this.knownAt = hold.acquiredAt;
     // A list that is pushed to has room for sixteen more.
     this.holds = this.holds === NONE ? [hold] : [...this.holds, hold];
     if (origin === "bare") this.#owner?.opened(hold);
@@ -254,8 +194,8 @@ export class Grant implements Held, Counts, Leased {
   // What the server says
 
   /** What KEEP found is what it has. A writer may read, so its write side speaks for both. */
-  has(found: number): boolean {
-    if (found <= 0) return false;
+  override has(found: number): boolean {
+    if (!super.has(found)) return false;
     return (found & WRITES) !== 0 || this.writes === 0 || this.kind.side === "only";
   }
 
@@ -335,7 +275,7 @@ export class Grant implements Held, Counts, Leased {
   }
 
   get #goneSince(): number {
-    return this.forcedBy > 0 ? this.clock.wall() : this.#knownAt;
+    return this.forcedBy > 0 ? this.clock.wall() : this.knownAt;
   }
 
   get #isEmpty(): boolean {

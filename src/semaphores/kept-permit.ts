@@ -1,11 +1,12 @@
 /** One permit that was taken without a lease: the watchdog renews it until it is given back or lost. */
-import { elapsed, elapsedSince, type Instant, instant } from "../base/clock.js";
+import { instant } from "../base/clock.js";
 import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents } from "../base/events.js";
-import { untilDeadline } from "../base/lease.js";
 import { permitLeases } from "../base/names.js";
+import type { Env } from "../env.js";
 import { permitsRenew } from "../scripts/generated.js";
-import type { Leased, Renewal, RenewalScript } from "../watchdog/watchdog.js";
+import { Leased } from "../watchdog/leased.js";
+import type { Renewal, RenewalScript } from "../watchdog/watchdog.js";
 import type { LivePermits } from "./live-permits.js";
 import type { SharedNumber } from "./number.js";
 import { endPermit, type Permit } from "./permit-want.js";
@@ -16,51 +17,35 @@ const renewPermits: RenewalScript = (batch, lease) =>
     [lease, ...batch.map(({ field }) => field)],
   );
 
-export class KeptPermit implements Leased {
-  // Of the watchdog.
-  dueAt = 0;
-  index = -1;
-  renewAt: number = Number.POSITIVE_INFINITY;
-  renewing = 0;
-  isSuspended = false;
+export class KeptPermit extends Leased {
   readonly isRenewed = true;
-  /** `over`: given back or lost, or it has a lease by now. */
-  state: "held" | "over" = "held";
   lost: LockLostError | undefined;
   readonly number: SharedNumber;
   readonly id: string;
   readonly #permits: LivePermits;
-  readonly #since: Instant;
-  /** When the command was sent that gave it its lease. */
-  #sent: Instant;
+  /** Epoch milliseconds at which it was asked for. */
+  readonly #since: number;
 
   constructor(permits: LivePermits, number: SharedNumber, { id, sent }: Permit) {
+    super();
     this.#permits = permits;
     this.number = number;
     this.id = id;
-    this.#since = sent;
-    this.#sent = sent;
-    const { clock, watchdog } = number.env;
+    this.#since = sent.wall;
+    const { clock, settings, watchdog } = number.env;
+    this.raise(sent, settings.watchdogTimeout);
     watchdog.renewAfter(this, sent, instant(clock));
     permits.keep(this);
     watchdog.watch(this);
   }
 
+  get env(): Env {
+    return this.number.env;
+  }
+
   /** Milliseconds since the permit was taken. */
   get held(): number {
-    return elapsedSince(this.number.env.clock, this.#since);
-  }
-
-  get isHeld(): boolean {
-    if (this.state === "held" && this.#remaining === 0) {
-      const isAwaited = this.isSuspended || this.renewing > 0;
-      this.lose(isAwaited ? "unreachable" : "expired", elapsed(this.#since, this.#sent) + this.#term);
-    }
-    return this.state === "held";
-  }
-
-  get endsAt(): number {
-    return this.number.env.clock.mono() + this.#remaining;
+    return this.clock.wall() - this.#since;
   }
 
   renewal(): Renewal {
@@ -68,52 +53,30 @@ export class KeptPermit implements Leased {
     return { leased: this, script: renewPermits, key, field: this.id, extraKeys: [] };
   }
 
-  has(word: number): boolean {
-    return word === 1;
-  }
-
-  raise(sent: Instant): void {
-    if (sent.mono <= this.#sent.mono) return;
-    this.#sent = sent;
-    this.number.env.watchdog.watch(this);
-  }
-
   tell<E extends LockEventName>(event: E, more?: Omit<LockEvents[E], keyof LockEvent>): void {
     this.number.emit(event, { permitId: this.id, ...more } as LockEvents[E]);
   }
 
-  /** It is the watchdog's no more. */
+  /** It is the watchdog's no more: given back or lost, or it has a lease by now. */
   end(): void {
     this.state = "over";
-    this.number.env.watchdog.watch(this);
+    this.env.watchdog.watch(this);
     this.#permits.drop(this);
   }
 
-  /** Ends the permit as lost after `held` milliseconds, and gives it back if the server still has it. */
-  lose(reason: LossReason, held: number = this.held): void {
+  /** Ends the permit as lost, and gives it back if the server still has it. */
+  lose(reason: LossReason, since: number = this.clock.wall()): void {
     if (this.state === "over") return;
     const { number, id } = this;
-    this.lost = new LockLostError(number.lockName, reason, this.#since.wall + held);
+    this.lost = new LockLostError(number.lockName, reason, since);
     this.end();
     if (reason === "closed") this.#permits.closed(this);
-    this.tell("lost", { reason, held });
+    this.tell("lost", { reason, held: since - this.#since });
     const call = number.env.wireId();
     number.env.settle(number.callUntilAnswered(() => endPermit(number, id, call)));
   }
 
-  /** The server does not have it any more: it was last known to be held when what the server has answered was sent. */
   gone(): void {
-    this.lose("expired", elapsed(this.#since, this.#sent));
-  }
-
-  /** Milliseconds to its deadline. */
-  get #remaining(): number {
-    return Math.max(0, this.#term - elapsedSince(this.number.env.clock, this.#sent));
-  }
-
-  /** Milliseconds from when it was taken or renewed to its deadline. */
-  get #term(): number {
-    const { watchdogTimeout, drift } = this.number.env.settings;
-    return untilDeadline(watchdogTimeout, drift, 0);
+    this.lose("expired", this.knownAt);
   }
 }

@@ -14,40 +14,13 @@ import type { CommandRunner } from "../redis/command-runner.js";
 import { isOfOneKey } from "../redis/failures.js";
 import { slotOf } from "../redis/slots.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { type TimerEntry, TimerHeap } from "./timer-heap.js";
+import type { Leased } from "./leased.js";
+import { TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
 const NEVER = Number.POSITIVE_INFINITY;
 /** The share of the lease within which renewals go together: holds that were taken soon after each other share them. */
 const SLACK = 1 / 12;
-
-/** A grant or a permit, which ends at a deadline unless it is renewed before. All times are monotonic milliseconds. */
-export interface Leased extends TimerEntry {
-  readonly state: "held" | "ending" | "over";
-  /** Whether it is held now; loses it if its deadline has passed. */
-  readonly isHeld: boolean;
-  /** The watchdog keeps it. */
-  readonly isRenewed: boolean;
-  /** The local deadline. */
-  readonly endsAt: number;
-  /** When it is to be renewed; Infinity while no renewal is due, because one is on its way or none is wanted. */
-  renewAt: number;
-  /** Renewals on their way. */
-  renewing: number;
-  /** The last renewal got no answer. */
-  isSuspended: boolean;
-  /** The renewal that is due; undefined if it is not wanted any more. */
-  renewal(): Renewal | undefined;
-  /** Whether the server's word on its renewal says that the server has it. */
-  has(word: number): boolean;
-  /** The server does not have it any more. */
-  gone(word: number): void;
-  /** The server has granted `lease` milliseconds from when a command was sent. */
-  raise(sent: Instant, lease: number, term?: number): void;
-  /** What its events say of it. */
-  tell(event: "renewed"): void;
-  tell(event: "suspended", more: { readonly cause: unknown }): void;
-}
 
 export interface Renewal {
   readonly leased: Leased;
