@@ -40,7 +40,7 @@ async function settledUnlessAway({ env }: ClientParts, settling: number): Promis
     open = false;
   });
   const step = settling / 10;
-  for (let waited = 0; waited < settling && runner.connected; waited += step) {
+  for (let waited = 0; waited < settling && runner.servers.connected; waited += step) {
     await atMost(env.clock, settled, step);
     // After a stall of this process Redis only seems to be away, so answers that have arrived are read first.
     await new Promise((resolve) => setImmediate(resolve));

@@ -10,7 +10,6 @@ import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
 import type { Connection } from "./redis/connection.js";
 import { KeepAlive } from "./redis/keep-alive.js";
-import { KnownMasters } from "./redis/known-masters.js";
 import { ownConnection } from "./redis/own-connection.js";
 import { Replicas } from "./redis/replicas.js";
 import { LivePermits } from "./semaphores/live-permits.js";
@@ -52,7 +51,6 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     settings: options,
     clock,
     runner,
-    masters: new KnownMasters(runner),
     router: new Router(runner),
     events,
     stir,
@@ -76,8 +74,8 @@ function makeReplicas(
   runner: CommandRunner,
   options: CheckedOptions,
 ): Replicas | undefined {
-  const { replicas: required, replicasTimeout: timeout, legacyServer } = options;
+  const { replicas: required, replicasTimeout: timeout } = options;
   if (required === 0) return undefined;
   const connection = ownConnection(given, runner.alive);
-  return new Replicas({ runner, connection, required, timeout, legacyServer });
+  return new Replicas({ runner, connection, required, timeout });
 }

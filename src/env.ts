@@ -8,7 +8,6 @@ import { Places } from "./lock/dropped.js";
 import type { Grant } from "./lock/grant.js";
 import type { Router } from "./pubsub/router.js";
 import type { CommandRunner } from "./redis/command-runner.js";
-import type { KnownMasters } from "./redis/known-masters.js";
 import type { Replicas } from "./redis/replicas.js";
 import type { Sites } from "./waiting/sites.js";
 import type { Watchdog } from "./watchdog/watchdog.js";
@@ -32,16 +31,7 @@ export interface Settings {
 /** What a client makes first; the rest of its {@link Env} needs these. */
 export type EnvParts = Pick<
   Env,
-  | "clientId"
-  | "settings"
-  | "clock"
-  | "runner"
-  | "masters"
-  | "router"
-  | "events"
-  | "replicas"
-  | "stir"
-  | "whoHolds"
+  "clientId" | "settings" | "clock" | "runner" | "router" | "events" | "replicas" | "stir" | "whoHolds"
 >;
 
 export class Env {
@@ -49,7 +39,6 @@ export class Env {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly runner: CommandRunner;
-  readonly masters: KnownMasters;
   readonly router: Router;
   readonly events: Events;
   /** Sends grants that replicas must acknowledge; undefined if the client does not ask for that. */
@@ -80,7 +69,6 @@ export class Env {
     this.followsContext = parts.settings.reentrancy === "context";
     this.clock = parts.clock;
     this.runner = parts.runner;
-    this.masters = parts.masters;
     this.router = parts.router;
     this.events = parts.events;
     this.replicas = parts.replicas;

@@ -214,7 +214,7 @@ export class Inspector {
       const args = [cursor, "MATCH", pattern, "COUNT", String(count), "TYPE", type];
       const send = () => master.call("SCAN", ...args);
       const read = (reply: unknown) => reply as [string, string[]];
-      const [next, keys] = await this.#runner.send("", send, read);
+      const [next, keys] = await this.#runner.call("", { send }, read);
       cursor = String(next);
       yield keys;
     } while (cursor !== "0");
