@@ -15,7 +15,6 @@ import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
 import type { Connection } from "./redis/connection.js";
 import { KeepAlive } from "./redis/keep-alive.js";
-import { KnownMasters } from "./redis/known-masters.js";
 import { ownConnection } from "./redis/own-connection.js";
 import { Replicas } from "./redis/replicas.js";
 import { LivePermits } from "./semaphores/live-permits.js";
@@ -28,7 +27,6 @@ export class Env {
   readonly settings: CheckedOptions;
   readonly clock: Clock;
   readonly runner: CommandRunner;
-  readonly masters: KnownMasters;
   readonly router: Router;
   readonly serverClock: ServerClock;
   readonly events: Events = new Events();
@@ -71,7 +69,6 @@ export class Env {
     this.settings = settings;
     this.clock = clock;
     this.runner = runner;
-    this.masters = new KnownMasters(runner);
     this.router = new Router(runner);
     this.serverClock = new ServerClock(runner);
     this.replicas = this.#makeReplicas(given);
@@ -90,10 +87,10 @@ export class Env {
 
   #makeReplicas(given: Connection): Replicas | undefined {
     const { runner } = this;
-    const { replicas: required, replicasTimeout: timeout, legacyServer } = this.settings;
+    const { replicas: required, replicasTimeout: timeout } = this.settings;
     if (required === 0) return undefined;
     const connection = ownConnection(given, runner.alive);
-    return new Replicas({ runner, connection, required, timeout, legacyServer });
+    return new Replicas({ runner, connection, required, timeout });
   }
 
   /** A number that this client has not used before. */
@@ -178,7 +175,7 @@ export class Env {
       open = false;
     });
     const step = ms / 10;
-    for (let waited = 0; waited < ms && runner.connected; waited += step) {
+    for (let waited = 0; waited < ms && runner.servers.connected; waited += step) {
       await this.#atMost(step, settled);
       // After a stall of this process Redis only seems to be away, so answers that have arrived are read first.
       await new Promise((resolve) => setImmediate(resolve));

@@ -189,7 +189,7 @@ export class MajorityCall extends GroupCall<Masters> {
     for (const { wanted } of silent) {
       this.stopLater(
         wanted.env.runner.servers
-          .healthOf(wanted.key)
+          .of(wanted.key)
           .onAnswer(() => (this.place ? this.site?.hint() : this.step())),
       );
     }

@@ -28,8 +28,8 @@ function addressOf({ env }: Kind): unknown {
  * connects for the first time is not away.
  */
 export function isSpared(member: Kind): boolean {
-  const { masters, runner } = member.env;
-  return runner.cleanUp.size >= MOST_OVERDUE || (isUnresponsive(member) && !masters.isFresh);
+  const { runner } = member.env;
+  return runner.cleanUp.size >= MOST_OVERDUE || (isUnresponsive(member) && !runner.isFresh);
 }
 
 export class Masters extends Members {
@@ -58,10 +58,10 @@ export class Masters extends Members {
    */
   override connecting(): Promise<unknown> | undefined {
     const { parts, quorum } = this;
-    const fresh = parts.filter(({ env }) => env.masters.isFresh);
+    const fresh = parts.filter(({ env }) => env.runner.isFresh);
     const missing = quorum - (parts.length - fresh.length);
     if (missing > 0) {
-      const arrivals = fresh.map(({ env }) => env.masters.arrival());
+      const arrivals = fresh.map(({ env }) => env.runner.arrival());
       return votes(arrivals, (done, failed) => done >= missing || failed > parts.length - quorum);
     }
     return parts.some(isSpared) ? new Promise((resolve) => setImmediate(resolve)) : undefined;

@@ -10,7 +10,7 @@ import type { Wanted } from "../waiting/wanted.js";
 
 /** Whether the member's server gives no answer, so that waiting for it is no use. */
 export function isUnresponsive({ env, key }: Kind): boolean {
-  return env.runner.servers.isUnresponsive(key);
+  return env.runner.servers.isAway(key);
 }
 
 /** A lock is its client, name and side. */

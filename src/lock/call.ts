@@ -276,7 +276,7 @@ export class Call extends Claim implements OwnCall {
     grant.count(this.wanted.side);
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     if (this.frame) this.owner?.turnsOf(this.lockKey).begin(this);
-    this.env.runner.begin(this, this.within, this.sentAt);
+    this.begin(this.within, this.sentAt);
   }
 
   #nested(grant: Grant, found: number, now: Instant): void {

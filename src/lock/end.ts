@@ -57,7 +57,7 @@ export class End extends Command {
     const { env } = this.#grant;
     const outcome = this.#ask();
     env.workBegun();
-    env.runner.begin(this, undefined, now);
+    this.begin(undefined, now);
     return outcome;
   }
 

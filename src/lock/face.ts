@@ -261,7 +261,7 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /** The holder of the lock, in words for people, as far as it is known soon. A server that is away is not asked. */
   async #holder(): Promise<string | undefined> {
-    const isNear = ({ env, key }: Part) => !env.runner.servers.isUnresponsive(key);
+    const isNear = ({ env, key }: Part) => !env.runner.servers.isAway(key);
     const near = this.#wanted.parts.filter(isNear);
     const envs = [...new Set(near.map(({ env }) => env))];
     const told = envs.map(({ inspector }) =>

@@ -25,7 +25,7 @@ abstract class OfGrant extends Command {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
-      this.grant.env.runner.begin(this);
+      this.begin();
     });
   }
 

@@ -1,18 +1,21 @@
 /**
- * Undoes in the background what calls that were given up may have left on the server.
+ * Undoes in the background what calls that were given up may have left on the server, and limits how much an outage piles up.
  *
  * Few of its commands may be unanswered at a time. So in an outage ioredis keeps only the calls themselves. After the
  * outage new calls find the connection free, as renewals always do. Undos that gather meanwhile go together.
  */
+import { RedisUnavailableError } from "../base/errors.js";
+import type { CommandRunner } from "./command-runner.js";
+import type { Server } from "./servers.js";
 
+/** So many calls of one client may be given up and unfinished in the background; with more, new calls are refused. */
+export const MOST_UNFINISHED = 10_000;
 /** Commands that may be unanswered at a time, for each server. A new call may have to wait for so many. */
 const COMMANDS = 32;
 /** How many of these may be for one lock. While they are unanswered, undos gather that one command can do together. */
 const COMMANDS_PER_LOCK = 4;
-/**
- * Calls that all these commands undo. A script for many calls takes long, and the server does nothing else meanwhile.
- */
-const CALLS = 500;
+/** Calls that one command undoes. A script for many calls takes long, and the server does nothing else meanwhile. */
+const BATCH = 100;
 
 /** Undoes calls for one lock. */
 export interface Undoer {
@@ -37,9 +40,7 @@ interface Entry {
 /** The calls that one undoer is to undo. */
 interface Group {
   readonly undoer: Undoer;
-  waiting: Entry[];
-  /** Calls that go before those in `waiting`; the last one goes first. */
-  next: Entry[];
+  readonly waiting: Entry[];
   commands: number;
 }
 
@@ -47,20 +48,19 @@ interface Group {
 interface Lane {
   readonly groups: Map<string, Group>;
   commands: number;
-  calls: number;
 }
 
-const isWaiting = ({ waiting, next }: Group): boolean => waiting.length + next.length > 0;
-
 export class CleanUp {
-  readonly #serverOf: (key: string) => string;
-  readonly #lanes = new Map<string, Lane>();
+  /** Commands that were given up but are still with ioredis, which cannot be told to drop them. */
+  readonly abandoned: Set<object> = new Set();
+  readonly #runner: CommandRunner;
+  readonly #lanes = new Map<Server, Lane>();
   #size = 0;
   #closed = false;
+  #fullSince: number | undefined;
 
-  /** `serverOf` names the server that has a key. */
-  constructor(serverOf: (key: string) => string) {
-    this.#serverOf = serverOf;
+  constructor(runner: CommandRunner) {
+    this.#runner = runner;
   }
 
   /** Calls that are not undone yet. */
@@ -68,22 +68,33 @@ export class CleanUp {
     return this.#size;
   }
 
+  /**
+   * The error that refuses one more call; undefined if there is room for it. Asked before the call is sent, since a
+   * call that was not sent leaves nothing to undo. For `commandTimeout` there may be more, as long as Redis answers.
+   */
+  refusal(lockName: string): RedisUnavailableError | undefined {
+    const unfinished = Math.max(this.abandoned.size, this.#size);
+    if (unfinished < MOST_UNFINISHED) {
+      this.#fullSince = undefined;
+      return undefined;
+    }
+    const { clock, commandTimeout, servers } = this.#runner;
+    const now = clock.mono();
+    this.#fullSince ??= now;
+    if (!servers.away && now - this.#fullSince <= commandTimeout) return undefined;
+    const why = `not sent, since ${unfinished} calls that were given up are still unfinished`;
+    return new RedisUnavailableError(lockName, new Error(why));
+  }
+
   /** Settles when the call of this id is undone. */
   add(id: string, undoer: Undoer): Promise<unknown> {
     if (this.#closed) return undoer.undo([id]);
-    const server = this.#serverOf(undoer.key);
-    let lane = this.#lanes.get(server);
-    if (!lane) {
-      lane = { groups: new Map(), commands: 0, calls: 0 };
-      this.#lanes.set(server, lane);
-    }
-    let group = lane.groups.get(undoer.name);
-    if (!group) {
-      group = { undoer, waiting: [], next: [], commands: 0 };
-      lane.groups.set(undoer.name, group);
-    }
-    const { waiting } = group;
-    const undone = new Promise<void>((resolve, reject) => waiting.push({ id, resolve, reject }));
+    const server = this.#runner.servers.of(undoer.key);
+    const lane = this.#lanes.get(server) ?? { groups: new Map<string, Group>(), commands: 0 };
+    this.#lanes.set(server, lane);
+    const group = lane.groups.get(undoer.name) ?? { undoer, waiting: [], commands: 0 };
+    lane.groups.set(undoer.name, group);
+    const undone = new Promise<void>((resolve, reject) => group.waiting.push({ id, resolve, reject }));
     this.#size++;
     this.#fill(lane);
     return undone;
@@ -93,32 +104,27 @@ export class CleanUp {
   close(): void {
     this.#closed = true;
     for (const lane of this.#lanes.values()) {
-      for (const group of lane.groups.values()) while (isWaiting(group)) void this.#send(lane, group);
+      for (const group of lane.groups.values()) while (group.waiting.length > 0) void this.#send(lane, group);
     }
   }
 
   /** Sends as many undos as the limits allow. */
   #fill(lane: Lane): void {
     for (const [name, group] of lane.groups) {
-      while (isWaiting(group) && group.commands < COMMANDS_PER_LOCK) {
-        if (lane.commands === COMMANDS || lane.calls === CALLS) return;
+      while (group.waiting.length > 0 && group.commands < COMMANDS_PER_LOCK) {
+        if (lane.commands === COMMANDS) return;
         void this.#send(lane, group).then(() => this.#fill(lane));
       }
-      if (!isWaiting(group) && group.commands === 0) lane.groups.delete(name);
+      if (group.commands === 0) lane.groups.delete(name);
     }
   }
 
   /** Sends one command for the first calls of a group; resolves when it has been answered. Never rejects. */
   async #send(lane: Lane, group: Group): Promise<void> {
     const { undoer } = group;
-    const room = this.#closed ? CALLS : CALLS - lane.calls;
-    // The last call goes first, because a waiter that leaves a queue moves all waiters behind it. Calls that come later
-    // wait until this batch is gone, so no call waits for ever.
-    if (group.next.length === 0) [group.next, group.waiting] = [group.waiting, []];
-    const calls = group.next.splice(undoer.together ? -room : -1);
+    const calls = group.waiting.splice(0, undoer.together ? BATCH : 1);
     group.commands++;
     lane.commands++;
-    lane.calls += calls.length;
     try {
       await undoer.undo(calls.map(({ id }) => id));
       for (const { resolve } of calls) resolve();
@@ -127,7 +133,6 @@ export class CleanUp {
     } finally {
       group.commands--;
       lane.commands--;
-      lane.calls -= calls.length;
       this.#size -= calls.length;
     }
   }

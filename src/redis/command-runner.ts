@@ -1,24 +1,24 @@
 /**
- * Sends script calls to the server, each again and again until it is answered or its time is up.
+ * What the commands of a client share, and those commands whose outcome is a promise.
  *
- * Owns the time-outs, the retries and the meaning of errors. Knows nothing of locks: every script may run twice without
- * harm, so a call is sent again whenever its outcome is unknown.
+ * Knows nothing of locks: every script may run twice without harm, so a call is sent again whenever its outcome is unknown.
  */
-import { type Clock, type Instant, instant } from "../base/clock.js";
+import { type Clock, elapsedSince } from "../base/clock.js";
 import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
+import { noop } from "../base/work.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { Backlog } from "./backlog.js";
 import { CleanUp } from "./cleanup.js";
-import type { Command, PlainCommand } from "./command.js";
-import { type Connection, isCluster, lookForMasters, masterAddress } from "./connection.js";
+import { Command, type PlainCommand } from "./command.js";
+import { type Connection, isCluster } from "./connection.js";
 import { lacksCommand } from "./failures.js";
 import type { KeepAlive } from "./keep-alive.js";
-import { type CommandSpec, PromisedCommand } from "./promised-command.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
-import { Trouble } from "./trouble.js";
+
+/** The states of a connection that has not reached a server yet. */
+const FRESH: readonly string[] = ["wait", "connecting", "connect"];
 
 export interface CommandRunnerOptions {
   /** The client's own. */
@@ -39,12 +39,13 @@ export class CommandRunner {
   readonly commandTimeout: number;
   readonly isCluster: boolean;
   readonly sender: Sender;
-  /** The health of each server that it talks to. */
+  /** Those that it talks to. */
   readonly servers: Servers;
   readonly cleanUp: CleanUp;
-  readonly backlog: Backlog;
-  /** One timer for all calls that have `commandTimeout`. */
+  /** One timer for all commands that have `commandTimeout`. */
   readonly limit: SharedTimeout<Command>;
+  /** Commands with a timer of their own. */
+  readonly timed: List<Command> = new List();
   /** How often the connection was lost. */
   connectionEpoch = 0;
   /** The command by which scripts announce a release. */
@@ -52,10 +53,8 @@ export class CommandRunner {
   /** {@link publishCommand} is known. */
   isPrepared: boolean;
   #preparing: Promise<void> | undefined;
-  #closed = false;
-  /** Calls with a time-out of their own. */
-  readonly #timed = new List<Command>();
-  readonly #trouble: Trouble;
+  isClosed = false;
+  #arrival: Promise<void> | undefined;
 
   constructor(options: CommandRunnerOptions) {
     const { alive, connection, clock } = options;
@@ -66,14 +65,21 @@ export class CommandRunner {
     this.isCluster = isCluster(connection);
     this.limit = new SharedTimeout(clock, options.commandTimeout);
     this.servers = new Servers(connection, clock, options.commandTimeout);
-    this.#trouble = new Trouble(connection, this.servers);
     this.sender = new Sender(connection, options.legacyServer);
-    this.cleanUp = new CleanUp((key) => masterAddress(connection, key));
-    this.backlog = new Backlog(this);
+    this.cleanUp = new CleanUp(this);
     this.isPrepared = !this.isCluster || options.shardedPubSub !== "auto";
     if (this.isCluster && options.shardedPubSub === true) this.publishCommand = "SPUBLISH";
+    this.watch(connection);
+  }
+
+  /** Learns of each loss of this connection: what is open may have run, and may be sent once more. */
+  watch(connection: Connection): void {
+    const lost = () => {
+      this.connectionEpoch++;
+      for (const command of this.commands()) command.unsure();
+    };
     // A cluster stays connected when it loses a node, and tells of the node instead.
-    for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => this.lost());
+    for (const loss of ["close", "-node", "node error"]) connection.on(loss, lost);
   }
 
   /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does; the commands wait for that. */
@@ -94,10 +100,21 @@ export class CommandRunner {
     return this.#preparing;
   }
 
-  /** The connection is lost: what is open may have run, and may be sent once more. */
-  lost(): void {
-    this.connectionEpoch++;
-    for (const command of this.commands()) command.unsure();
+  /** True until the first attempt to connect has ended. */
+  get isFresh(): boolean {
+    return this.connectionEpoch === 0 && FRESH.includes(this.connection.status);
+  }
+
+  /** Resolves when the first attempt to connect succeeds; rejects if it fails, or takes longer than a command may. */
+  arrival(): Promise<void> {
+    const { connection } = this;
+    this.#arrival ??= new Promise((resolve, reject) => {
+      connection.once("ready", resolve);
+      connection.once("close", () => reject(this.unavailable("")));
+      // It connects only when it is told to; its events report how that ends.
+      if (connection.status === "wait") connection.connect().catch(noop);
+    });
+    return this.withTimeout("", this.#arrival);
   }
 
   #prepared(publishCommand: "PUBLISH" | "SPUBLISH"): void {
@@ -105,33 +122,35 @@ export class CommandRunner {
     this.isPrepared = true;
   }
 
-  get connected(): boolean {
-    return this.connection.status === "ready";
-  }
-
   /**
-   * Runs a script, or another command that may be repeated, and again while failures may pass. `make` is called for each
-   * sending.
+   * Runs a script or a command that may be repeated, and again while failures may pass. `make` is called for each sending.
    * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
   call<T>(lockName: string, make: () => ScriptCall | PlainCommand, read: (reply: unknown) => T): Promise<T> {
-    return this.#run({ lockName, make, read, isVital: false });
+    return new Promise((resolve, reject) => {
+      const full = this.cleanUp.refusal(lockName);
+      if (full) return reject(full);
+      if (this.isClosed) return reject(new ClientClosedError(lockName));
+      new PromisedCommand(this, lockName, { make, read, longest: 0, resolve, reject }).begin();
+    });
   }
 
   /**
-   * Runs a script until it is answered, however long that takes: for clean-up in the background. `giveUpAfter`: milliseconds after which the script is not sent any more.
+   * Runs a script until it is answered, however long that takes: for clean-up in the background. `longest`: milliseconds after which it is given up.
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   callUntilAnswered<T>(
     lockName: string,
     make: () => ScriptCall,
     read: (reply: unknown) => T,
-    giveUpAfter?: number,
+    longest: number = Number.POSITIVE_INFINITY,
   ): Promise<T> {
-    return this.#run({ lockName, make, read, isVital: true }, giveUpAfter);
+    return new Promise((resolve, reject) => {
+      new PromisedCommand(this, lockName, { make, read, longest, resolve, reject }).begin();
+    });
   }
 
-  /** Runs a command, as {@link call} does with scripts. */
+  /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
     const send = () => this.connection.call(name, ...args);
     return this.call(
@@ -146,81 +165,77 @@ export class CommandRunner {
     if (ms === Number.POSITIVE_INFINITY) return work;
     return new Promise((resolve, reject) => {
       const cancel = this.clock.after(ms, () => reject(this.unavailable(lockName)));
-      const settled =
-        <V>(settle: (value: V) => void) =>
-        (value: V) => {
-          cancel();
-          settle(value);
-        };
-      work.then(settled(resolve), settled(reject));
+      work.finally(cancel).then(resolve, reject);
     });
   }
 
   /** The error of a call that got no usable answer. Its default cause is the trouble of the connection, or of the server. */
-  unavailable(lockName: string, cause: Error = this.#trouble.cause): RedisUnavailableError {
+  unavailable(lockName: string, cause: Error = this.servers.cause): RedisUnavailableError {
     return new RedisUnavailableError(lockName, cause);
   }
 
   /** Ends all commands. */
   close(): void {
-    this.#closed = true;
+    this.isClosed = true;
     this.cleanUp.close();
     for (const command of this.commands()) command.close();
     this.limit.close();
   }
 
-  silent(): void {
-    this.servers.resetSilent();
-    lookForMasters(this.connection);
-  }
-
-  over(command: Command): void {
-    if (!this.limit.running.remove(command)) this.#timed.remove(command);
-    if (command.isLeftover) this.alive.done();
-    else this.alive.release();
-  }
-
-  goOn(command: Command): void {
-    if (!command.isLeftover) this.alive.leave();
-    command.isLeftover = true;
-    this.limit.start(command);
-  }
-
-  /**
-   * Begins a command: it is sent until it is answered, fails for good, or `within` milliseconds are over. `giveUpAfter`:
-   * milliseconds after which one that goes on is given up.
-   */
-  begin(
-    command: Command,
-    within: number = this.commandTimeout,
-    now: Instant = instant(this.clock),
-    giveUpAfter?: number,
-  ): void {
-    this.alive.need();
-    command.open(now, giveUpAfter);
-    if (within === this.limit.ms) this.limit.start(command, now.mono);
-    else {
-      this.#timed.add(command);
-      command.cancel = this.clock.after(within, () => command.expire());
-    }
-    command.send();
-    // What close() itself causes is sent once, and not waited for.
-    if (this.#closed) command.close();
-  }
-
-  #run<T>(spec: CommandSpec<T>, giveUpAfter?: number): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const { lockName, isVital } = spec;
-      const full = isVital ? undefined : this.backlog.refusal(lockName);
-      if (full) return reject(full);
-      // A clean-up that close() itself causes is sent once, and not waited for.
-      if (this.#closed && !isVital) return reject(new ClientClosedError(lockName));
-      this.begin(new PromisedCommand(this, spec, resolve, reject), undefined, undefined, giveUpAfter);
-    });
-  }
-
   /** All commands without an answer. */
   commands(): Command[] {
-    return [...this.limit.running.all(), ...this.#timed.all()];
+    return [...this.limit.running.all(), ...this.timed.all()];
+  }
+}
+
+/** What a command with a promise needs until it ends. */
+interface Work<T> {
+  /** Makes what is sent, anew for each sending. */
+  readonly make: () => ScriptCall | PlainCommand;
+  readonly read: (reply: unknown) => T;
+  /** Milliseconds for which it goes on after its time is up, since it must be done in the end. */
+  readonly longest: number;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class PromisedCommand<T> extends Command {
+  override readonly lockName: string;
+  /** Undefined once the command has ended, since ioredis may keep this object for long after that. */
+  #work: Work<T> | undefined;
+  readonly #clock: Clock;
+
+  constructor(runner: CommandRunner, lockName: string, work: Work<T>) {
+    super(runner);
+    this.lockName = lockName;
+    this.#work = work;
+    this.#clock = runner.clock;
+  }
+
+  protected override get isVital(): boolean {
+    return this.#given.longest > 0;
+  }
+
+  protected override request(): ScriptCall | PlainCommand {
+    return this.#given.make();
+  }
+
+  protected override goesOn(): boolean {
+    return elapsedSince(this.#clock, this.sentAt) < this.#given.longest;
+  }
+
+  protected override answered(reply: unknown): void {
+    const { read, resolve } = this.#given;
+    resolve(read(reply));
+    this.#work = undefined;
+  }
+
+  protected override failed(error: unknown): void {
+    this.#given.reject(error);
+    this.#work = undefined;
+  }
+
+  get #given(): Work<T> {
+    return this.#work as Work<T>;
   }
 }

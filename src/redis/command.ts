@@ -9,9 +9,16 @@ import { ClientClosedError, isLockError, type LockError } from "../base/errors.j
 import type { Timed } from "../base/shared-timeout.js";
 import { type AnyScript, isReplyOf, type ScriptCall } from "../scripts/script.js";
 import type { CommandRunner } from "./command-runner.js";
-import { finalError, forbidsKey, isMissingScript, isReply, scrubbed, strayed } from "./failures.js";
-import { forbiddenKeys } from "./forbidden.js";
-import type { ServerHealth } from "./server-health.js";
+import {
+  finalError,
+  forbiddenKeys,
+  forbidsKey,
+  isMissingScript,
+  isReply,
+  scrubbed,
+  strayed,
+} from "./failures.js";
+import type { Server } from "./servers.js";
 
 /** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
 const FIRST_PAUSE = 10;
@@ -51,20 +58,19 @@ export abstract class Command implements Timed {
   declare cancel: (() => void) | undefined;
   /** When it was begun: what the server grants to it counts from then. */
   sentAt: Instant = NEVER;
-  /** It goes on though its time was up; the runner sets it. */
-  declare isLeftover: boolean;
+  /** It goes on though its time was up. */
+  #isLeftover = false;
   readonly #runner: CommandRunner;
   /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
   #round = 0;
   #isOpen = false;
   /** ioredis has the command. */
   #inFlight = false;
-  /** The health of the server that owes the answer. */
-  #health: ServerHealth | undefined;
+  /** The server that owes the answer. */
+  #server: Server | undefined;
   #failures: Failures | undefined;
   /** The keys of what was sent last. */
   #keys: readonly string[] | undefined;
-  #givenUpAt: number | undefined;
 
   constructor(runner: CommandRunner) {
     this.#runner = runner;
@@ -115,14 +121,23 @@ export abstract class Command implements Timed {
     return this.#isOpen;
   }
 
-  /** Begins; the runner then sends it. `giveUpAfter`: milliseconds after which it does not go on. */
-  open(now: Instant, giveUpAfter?: number): void {
+  /** Sends it until it is answered, fails for good, or `within` milliseconds are over. */
+  begin(within: number = this.#runner.commandTimeout, now: Instant = instant(this.#runner.clock)): void {
+    const { alive, clock, isClosed, limit, timed } = this.#runner;
     this.#isOpen = true;
     this.sentAt = now;
-    this.isLeftover = false;
+    this.#isLeftover = false;
     this.#round++;
     this.#failures = undefined;
-    if (giveUpAfter !== undefined) this.#givenUpAt = now.mono + giveUpAfter;
+    alive.need();
+    if (within === limit.ms) limit.start(this, now.mono);
+    else {
+      timed.add(this);
+      this.cancel = clock.after(within, () => this.expire());
+    }
+    this.send();
+    // What close() itself causes is sent once, and not waited for.
+    if (isClosed) this.close();
   }
 
   /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */
@@ -133,14 +148,14 @@ export abstract class Command implements Timed {
     try {
       const call = this.request();
       this.#keys = call.keys;
-      const health = this.#runner.servers.healthOf(call.keys?.[0]);
-      if (health !== this.#health) this.#owedBy(health);
+      const server = this.#runner.servers.of(call.keys?.[0]);
+      if (server !== this.#server) this.#owedBy(server);
       const answer = "send" in call ? call.send() : this.#runner.sender.send(call, anew);
       const round = this.#round;
       const { tag } = this;
       const { script } = call;
       answer.then(
-        (reply) => this.#succeeded(round, health, tag, reply, script),
+        (reply) => this.#succeeded(round, server, tag, reply, script),
         (error: unknown) => this.#refused(round, error),
       );
     } catch (error) {
@@ -164,21 +179,23 @@ export abstract class Command implements Timed {
   expire(): void {
     if (!this.#isOpen) return;
     // A refusal was an answer, if one that is of no use.
-    if (this.#inFlight) this.#health?.gaveUp();
-    this.#runner.silent();
-    const health = this.#health;
-    if (this.goesOn() && !this.#isGivenUp) {
-      this.#runner.goOn(this);
+    const server = this.#server;
+    const { alive, cleanUp, limit, servers } = this.#runner;
+    if (this.#inFlight) server?.gaveUp();
+    servers.resetSilent();
+    if (this.goesOn()) {
+      if (!this.#isLeftover) alive.leave();
+      this.#isLeftover = true;
+      limit.start(this);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
       // would pile up. But if the key has another master by now, the command has to go there.
-      if (this.#runner.servers.healthOf(this.#keys?.[0]) !== health) this.send();
+      if (servers.of(this.#keys?.[0]) !== server) this.send();
       return;
     }
-    const cause = this.#failures?.cause;
     const inFlight = this.#inFlight;
     if (!this.stop()) return;
-    if (inFlight) this.#runner.backlog.abandoned.add(this);
-    this.failed(this.#runner.unavailable(this.lockName, cause));
+    if (inFlight) cleanUp.abandoned.add(this);
+    this.failed(this.#runner.unavailable(this.lockName, this.#failures?.cause));
   }
 
   /** The client is closed. */
@@ -195,36 +212,37 @@ export abstract class Command implements Timed {
       this.cancel();
       this.cancel = undefined;
     }
-    if (this.#health) {
-      if (!this.blocks) this.#health.callEnded();
-      this.#health = undefined;
-    }
-    this.#runner.over(this);
+    if (!this.blocks) this.#server?.callEnded();
+    this.#server = undefined;
+    const { alive, limit, timed } = this.#runner;
+    if (!limit.running.remove(this)) timed.remove(this);
+    if (this.#isLeftover) alive.done();
+    else alive.release();
     return true;
   }
 
   /** Another server than before owes the answer. */
-  #owedBy(health: ServerHealth): void {
+  #owedBy(server: Server): void {
     if (!this.blocks) {
-      this.#health?.callEnded();
-      health.callBegun(this.#health ? this.#runner.clock.mono() : this.sentAt.mono);
+      this.#server?.callEnded();
+      server.callBegun(this.#server ? this.#runner.clock.mono() : this.sentAt.mono);
     }
-    this.#health = health;
+    this.#server = server;
   }
 
   #succeeded(
     round: number,
-    health: ServerHealth,
+    server: Server,
     tag: string | undefined,
     reply: unknown,
     script: AnyScript | undefined,
   ): void {
     const now = instant(this.#runner.clock);
-    health.answered(now.mono);
+    server.answered(now.mono);
     // A proxy, or a server that is not Redis, may answer anything.
     if (script && !isReplyOf(script, reply)) return this.#refused(round, strange());
     if (!this.#isOpen || round !== this.#round) {
-      this.#runner.backlog.abandoned.delete(this);
+      this.#runner.cleanUp.abandoned.delete(this);
       return this.late(reply, tag);
     }
     this.stop();
@@ -237,7 +255,7 @@ export abstract class Command implements Timed {
 
   #refused(round: number, error: unknown): void {
     if (!this.#isOpen || round !== this.#round) {
-      this.#runner.backlog.abandoned.delete(this);
+      this.#runner.cleanUp.abandoned.delete(this);
       return;
     }
     this.#inFlight = false;
@@ -250,8 +268,7 @@ export abstract class Command implements Timed {
     this.#failures ??= { cause: scrubbed(error), pause: FIRST_PAUSE, cancelPause: undefined };
     const failures = this.#failures;
     failures.cause = scrubbed(error);
-    if (this.#health && isReply(error)) this.#health.refusal = failures.cause;
-    if (this.#isGivenUp) return this.#fail(this.#runner.unavailable(this.lockName, failures.cause));
+    if (isReply(error)) this.#runner.servers.note(failures.cause, this.#server);
     failures.cancelPause = this.#runner.clock.after(failures.pause, () => this.send());
     failures.pause = Math.min(2 * failures.pause, LONGEST_PAUSE);
   }
@@ -262,10 +279,6 @@ export abstract class Command implements Timed {
       if (!this.#isOpen || round !== this.#round) return;
       this.#fail(finalError(error, this.lockName, this.isVital, forbidden) as LockError);
     });
-  }
-
-  get #isGivenUp(): boolean {
-    return this.#givenUpAt !== undefined && this.#runner.clock.mono() >= this.#givenUpAt;
   }
 
   #fail(error: LockError): void {

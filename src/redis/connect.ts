@@ -5,18 +5,8 @@ import { type Connection, checkConnection } from "./connection.js";
 import * as late from "./load-ioredis.cjs";
 
 interface Ioredis {
-  readonly Redis: {
-    new (...options: (string | object)[]): Connection;
-    /** Inside of ioredis: the options that have a default. */
-    readonly defaultOptions?: object;
-  };
+  readonly Redis: { new (...options: (string | object)[]): Connection };
 }
-
-/** The options of ioredis (5.4 to 6.0) that have no default. */
-const WITHOUT_DEFAULT =
-  "Connector blockingTimeout commandTimeout himportFieldsets monitor path preferredSlaves scripts sentinelCommandTimeout sentinelPassword sentinelTLS sentinelUsername showFriendlyErrorStack socketTimeout tls".split(
-    " ",
-  );
 
 /**
  * A connection to a URL (`redis://`, `rediss://`) or by an ioredis options object. It never connects: the client makes its
@@ -27,19 +17,8 @@ export function connectionTo(target: string | object): Connection {
   if (advice !== undefined)
     throw new TypeError(`connect takes a redis:// or rediss:// URL, or ioredis options${advice}`);
   const { Redis } = loadIoredis();
-  if (typeof target === "object") checkNames(target, Redis.defaultOptions);
   // ioredis takes the first of options that differ.
   return checkConnection(make(() => new Redis({ lazyConnect: true }, target)));
-}
-
-/** A name that is misspelt, such as that of the host, would lead elsewhere. */
-function checkNames(target: object, defaults: object | undefined): void {
-  const unknown = Object.keys(target).find(
-    (name) => !(name in (defaults ?? target) || WITHOUT_DEFAULT.includes(name)),
-  );
-  if (unknown === undefined) return;
-  const way = "new LockClient(new Redis(options)) takes any";
-  throw new TypeError(`connect knows no option ${JSON.stringify(unknown)} of ioredis; ${way}`);
 }
 
 /** What to do about a target that ioredis would pass over: it would connect to its default address instead. */

@@ -9,6 +9,7 @@ import {
   UnsupportedServerError,
   WrongDataError,
 } from "../base/errors.js";
+import type { Connection } from "./connection.js";
 
 const LACK_CURE = "use Redis 6.2 or later, or Valkey, with all its commands";
 
@@ -69,6 +70,20 @@ function lacksPermission(message: string): boolean {
 /** True if the user may not use one of the keys that a command names. */
 export function forbidsKey(error: unknown): boolean {
   return isReply(error) && lacksPermission(error.message) && /access .*\bkeys?\b/.test(error.message);
+}
+
+/**
+ * Redis only says that a command names a key that the user may not use. This asks for each key alone. Resolves with the
+ * keys that are refused, or with all keys if none is.
+ */
+export async function forbiddenKeys(
+  connection: Connection,
+  keys: readonly string[],
+): Promise<readonly string[]> {
+  const isForbidden = (key: string) => connection.call("EXISTS", key).then(() => false, forbidsKey);
+  const refused = await Promise.all(keys.map(isForbidden));
+  // A user may be allowed to read a key but not to write it; then EXISTS refuses none.
+  return refused.includes(true) ? keys.filter((_, i) => refused[i]) : keys;
 }
 
 /** Servers and proxies other than Redis say in words of their own that they lack a command or subcommand. */

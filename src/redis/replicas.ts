@@ -5,12 +5,11 @@
  */
 import { ReplicationError } from "../base/errors.js";
 import { nextTick } from "../base/platform.js";
-import type { EvalArguments, ScriptCall } from "../scripts/script.js";
+import { type EvalArguments, evalArguments, type ScriptCall } from "../scripts/script.js";
 import type { PlainCommand } from "./command.js";
 import type { CommandRunner } from "./command-runner.js";
 import { type Connection, isCluster, lookForMasters, masterAddress, nodeAt, reset } from "./connection.js";
 import { isMoved } from "./failures.js";
-import { type Acknowledged, Sender } from "./sender.js";
 
 export interface ReplicasOptions {
   readonly runner: CommandRunner;
@@ -18,7 +17,12 @@ export interface ReplicasOptions {
   readonly required: number;
   /** Milliseconds, on top of the time-out of the command. */
   readonly timeout: number;
-  readonly legacyServer: boolean;
+}
+
+/** A reply, and how many replicas have it. */
+interface Acknowledged {
+  readonly reply: unknown;
+  readonly acknowledged: number;
 }
 
 /** A grant that waits for its turn to be sent. */
@@ -38,20 +42,14 @@ function isWanted(grant: Grant): boolean {
 
 export class Replicas {
   readonly #options: ReplicasOptions;
-  readonly #sender: Sender;
+  /** How many scripts were sent on this connection. */
+  sent = 0;
   /** The grants of the next batch, by server; there while a batch is under way to that server. */
   readonly #next = new Map<string, Grant[]>();
 
   constructor(options: ReplicasOptions) {
-    const { connection, legacyServer, runner } = options;
     this.#options = options;
-    this.#sender = new Sender(connection, legacyServer);
-    for (const loss of ["close", "-node", "node error"]) connection.on(loss, () => runner.lost());
-  }
-
-  /** How many scripts were sent on this connection. */
-  get sent(): number {
-    return this.#sender.sent;
+    options.runner.watch(options.connection);
   }
 
   /** Milliseconds that an answer may take longer: for an earlier WAIT, and for its own. */
@@ -71,8 +69,9 @@ export class Replicas {
   ): PlainCommand {
     const { script, keys } = call;
     const send = async () => {
-      const prepared = this.#sender.prepare(call);
-      const { reply, acknowledged } = await this.#enqueue(keys[0] ?? "", prepared, isWanted);
+      // What may grant has no flags, so it has one form for all servers.
+      const evaluated = evalArguments(script.legacy.text, call);
+      const { reply, acknowledged } = await this.#enqueue(keys[0] ?? "", evaluated, isWanted);
       const { required } = this.#options;
       // One that comes late is undone as any other late grant.
       if (acknowledged < required && isWanted() && isGrant(reply))
@@ -126,16 +125,26 @@ export class Replicas {
     if (silent) reset(silent);
   }
 
+  /**
+   * Sends the scripts of grants and, behind them on the same connection, a WAIT: it counts the writes of its own connection
+   * only. On a cluster all keys must be on one server.
+   */
   async #send(grants: readonly Grant[]): Promise<void> {
-    const { required, timeout } = this.#options;
+    const { connection, required, timeout } = this.#options;
     if (grants.length === 0) return;
+    const pipeline = connection.pipeline();
+    for (const { script } of grants) pipeline.eval(...script);
+    this.sent += grants.length;
     try {
-      const scripts = grants.map(({ script }) => script);
-      const { replies, acknowledged } = await this.#sender.sendAndWait(scripts, required, timeout);
+      const replies = (await pipeline.wait(required, timeout).exec()) ?? [];
+      const waited = replies.pop();
+      // The script's own error says more: a replica refuses both.
+      const refused = replies.find(([error]) => error)?.[0];
+      if (!waited || waited[0]) throw refused ?? waited?.[0] ?? new Error("no answer to WAIT");
       for (const [i, { resolve, reject }] of grants.entries()) {
         const [error, reply] = replies[i] as (typeof replies)[number];
         if (error) this.#refuse(reject, error);
-        else resolve({ reply, acknowledged });
+        else resolve({ reply, acknowledged: Number(waited[1]) });
       }
     } catch (error) {
       for (const { reject } of grants) this.#refuse(reject, error);

@@ -6,18 +6,6 @@ import { isShebangRefused } from "./failures.js";
 
 const COMMANDS_PER_WRITE = 16;
 
-/** A reply, and how many replicas have it. */
-export interface Acknowledged {
-  readonly reply: unknown;
-  readonly acknowledged: number;
-}
-
-/** The error or reply of each script, and how many replicas have acknowledged all of them. */
-interface Waited {
-  readonly replies: [Error | null, unknown][];
-  readonly acknowledged: number;
-}
-
 export class Sender {
   readonly #connection: Connection;
   #legacy: boolean;
@@ -60,28 +48,6 @@ export class Sender {
   gather(): void {
     const { stream } = this.#connection;
     if (stream) this.#use(stream);
-  }
-
-  /** The arguments of an EVAL of this script. */
-  prepare(call: ScriptCall): EvalArguments {
-    const { legacy, modern } = call.script;
-    return evalArguments((this.#legacy ? legacy : modern).text, call);
-  }
-
-  /**
-   * Sends scripts and, behind them on the same connection, a WAIT for replicas: WAIT counts the writes of its own
-   * connection only. On a cluster all keys must be on one server.
-   */
-  async sendAndWait(scripts: readonly EvalArguments[], replicas: number, timeout: number): Promise<Waited> {
-    const pipeline = this.#connection.pipeline();
-    this.sent += scripts.length;
-    for (const script of scripts) pipeline.eval(...script);
-    const replies = (await pipeline.wait(replicas, timeout).exec()) ?? [];
-    const waited = replies.pop();
-    // The script's own error says more: a replica refuses both.
-    const refused = replies.find(([error]) => error)?.[0];
-    if (!waited || waited[0]) throw refused ?? waited?.[0] ?? new Error("no answer to WAIT");
-    return { replies, acknowledged: Number(waited[1]) };
   }
 
   /**

@@ -1,26 +1,122 @@
-/** The servers that a connection leads to: one, or the masters of a cluster. */
+/**
+ * What is known of the servers that a connection leads to, one or the masters of a cluster: which of them gives no answer,
+ * and what went wrong last.
+ */
 import type { Clock } from "../base/clock.js";
-import { type Connection, isCluster, masterAddress, nodeAt, reset } from "./connection.js";
-import { ServerHealth } from "./server-health.js";
+import { noop } from "../base/work.js";
+import {
+  addressOf,
+  type Connection,
+  isCluster,
+  lookForMasters,
+  masterAddress,
+  nodeAt,
+  reset,
+} from "./connection.js";
+import { scrubbed } from "./failures.js";
 
+/** The share of `commandTimeout` for which a server may owe an answer and be silent before it counts as away. */
+const SHARE_OF_TIMEOUT = 1 / 10;
 /** Milliseconds that an attempt to connect has at least, however short `commandTimeout` is. */
 const SHORTEST_ATTEMPT = 1_000;
+/** Milliseconds: a call is timed from a moment before it is sent. */
+const TOLERANCE = 2;
+
+/** Tells from the calls to one server whether it answers. */
+export class Server {
+  readonly #clock: Clock;
+  readonly #commandTimeout: number;
+  /** Calls to the server that are under way. */
+  #unanswered = 0;
+  /** Monotonic milliseconds: when it answered last, began to owe an answer, or was reset. */
+  #silentSince = 0;
+  /** A call was given up without an answer, and none has come since. */
+  #gaveUp = false;
+  readonly #onAnswer = new Set<() => void>();
+
+  /** `commandTimeout`: milliseconds. */
+  constructor(clock: Clock, commandTimeout: number) {
+    this.#clock = clock;
+    this.#commandTimeout = commandTimeout;
+  }
+
+  get owesAnswer(): boolean {
+    return this.#unanswered > 0;
+  }
+
+  /** True if it owes an answer and is not worth waiting for: silent for too long, or for longer than a call had time. */
+  get isAway(): boolean {
+    return this.#gaveUp ? this.owesAnswer : this.isSilentFor(this.#commandTimeout * SHARE_OF_TIMEOUT);
+  }
+
+  /** True if it owes an answer, and has been silent for longer than so many milliseconds. */
+  isSilentFor(ms: number): boolean {
+    return this.owesAnswer && this.#clock.mono() - this.#silentSince > ms;
+  }
+
+  /** Its connection is closed because of its silence: the next one gets as much time. */
+  reset(): void {
+    this.#gaveUp = true;
+    this.#silentSince = this.#clock.mono();
+  }
+
+  /** Calls back once, at the next answer, however late it comes. Returns a function that stops that. */
+  onAnswer(callback: () => void): () => void {
+    this.#onAnswer.add(callback);
+    return () => this.#onAnswer.delete(callback);
+  }
+
+  /** A call to the server has begun; `now` in monotonic milliseconds. */
+  callBegun(now: number): void {
+    if (this.#unanswered++ === 0 && !this.#gaveUp) this.#silentSince = now;
+  }
+
+  /** The server has given an answer that can be used; `now` in monotonic milliseconds. */
+  answered(now: number): void {
+    this.#gaveUp = false;
+    this.#silentSince = now;
+    if (this.#onAnswer.size === 0) return;
+    const callbacks = [...this.#onAnswer];
+    this.#onAnswer.clear();
+    for (const callback of callbacks) callback();
+  }
+
+  /** No answer came in time. */
+  gaveUp(): void {
+    this.#gaveUp = true;
+  }
+
+  /** A call to the server has ended, in whatever way. */
+  callEnded(): void {
+    this.#unanswered--;
+  }
+}
 
 export class Servers {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #commandTimeout: number;
   /** The one server, if the connection is no cluster. */
-  readonly #only: ServerHealth | undefined;
+  readonly #only: Server | undefined;
   /** All servers, by address. */
-  readonly #servers = new Map<string, ServerHealth>();
+  readonly #servers = new Map<string, Server>();
+  /** What went wrong last; undefined once it is over. */
+  #trouble: Error | undefined;
+  /** Stops the look-out for the answer of the server that {@link #trouble} is about. */
+  #stop: () => void = noop;
 
   /** `commandTimeout`: milliseconds. */
   constructor(connection: Connection, clock: Clock, commandTimeout: number) {
     this.#connection = connection;
     this.#clock = clock;
     this.#commandTimeout = commandTimeout;
-    if (!isCluster(connection)) this.#only = this.healthOf(undefined);
+    if (!isCluster(connection)) this.#only = this.at("");
+    connection.on("error", (error: unknown) => this.#blame(error, this.#where));
+    // A cluster stays ready when it loses a node.
+    connection.on("node error", (error: unknown, address: string) =>
+      this.#blame(error, address, this.at(address)),
+    );
+    connection.on("ready", () => this.#over());
   }
 
   get connected(): boolean {
@@ -30,45 +126,76 @@ export class Servers {
   /** True if the connection is not ready, or if every server that owes an answer is away. */
   get away(): boolean {
     const owing = [...this.#servers.values()].filter(({ owesAnswer }) => owesAnswer);
-    return !this.connected || (owing.length > 0 && owing.every(({ away }) => away));
+    return !this.connected || (owing.length > 0 && owing.every(({ isAway }) => isAway));
   }
 
-  /** What a server that owes an answer said instead. */
-  get refusal(): Error | undefined {
-    for (const { owesAnswer, refusal } of this.#servers.values()) if (owesAnswer && refusal) return refusal;
-    return undefined;
-  }
-
-  /** Closes the connections to servers that owe an answer and have been silent for `commandTimeout`. */
-  resetSilent(): void {
-    const least = this.connected ? 0 : SHORTEST_ATTEMPT;
-    for (const [address, health] of this.#servers) {
-      if (!health.isSilentFor(Math.max(this.#commandTimeout, least))) continue;
-      health.reset();
-      const silent = isCluster(this.#connection) ? nodeAt(this.#connection, address) : this.#connection;
-      if (silent) reset(silent);
-    }
-  }
-
-  /** True if the server of this key is not connected, or {@link ServerHealth.unresponsive}. */
-  isUnresponsive(key: string): boolean {
-    return !this.connected || this.healthOf(key).unresponsive;
+  /** True if the connection is not ready, or the server of this key is away. */
+  isAway(key: string): boolean {
+    return !this.connected || this.of(key).isAway;
   }
 
   /**
    * The server of this key, by the address that is known now: that of all keys of a script. A command without a key may
    * go to any server of a cluster.
    */
-  healthOf(key: string | undefined): ServerHealth {
+  of(key: string | undefined): Server {
     return this.#only ?? this.at(key === undefined ? "" : masterAddress(this.#connection, key));
   }
 
-  at(address: string): ServerHealth {
-    let health = this.#servers.get(address);
-    if (!health) {
-      health = new ServerHealth(this.#clock, this.#commandTimeout);
-      this.#servers.set(address, health);
+  at(address: string): Server {
+    let server = this.#servers.get(address);
+    if (!server) {
+      server = new Server(this.#clock, this.#commandTimeout);
+      this.#servers.set(address, server);
     }
-    return health;
+    return server;
+  }
+
+  /** A command got no answer in time: connections to servers that are silent for `commandTimeout` are made anew. */
+  resetSilent(): void {
+    const least = this.connected ? 0 : SHORTEST_ATTEMPT;
+    for (const [address, server] of this.#servers) {
+      if (!server.isSilentFor(Math.max(this.#commandTimeout, least) - TOLERANCE)) continue;
+      server.reset();
+      const silent = isCluster(this.#connection) ? nodeAt(this.#connection, address) : this.#connection;
+      if (silent) reset(silent);
+    }
+    lookForMasters(this.#connection);
+  }
+
+  /** Why a call got no usable answer, as far as is known. */
+  get cause(): Error {
+    const { status } = this.#connection;
+    const silence =
+      status === "ready" ? `${this.#where} gave no answer` : `no connection to ${this.#where} (${status})`;
+    return this.#trouble ?? new Error(silence);
+  }
+
+  /** Something went wrong, until the connection is ready again, or the server answers if it is about one. */
+  note(trouble: Error, server?: Server): void {
+    this.#over();
+    this.#trouble = trouble;
+    if (server) this.#stop = server.onAnswer(() => this.#over());
+  }
+
+  /** Where the connection leads to. */
+  get #where(): string {
+    const { options } = this.#connection;
+    if (isCluster(this.#connection)) return "the cluster";
+    if (options.path) return options.path;
+    return options.sentinels ? "the master of the sentinels" : addressOf(this.#connection);
+  }
+
+  #over(): void {
+    this.#stop();
+    this.#trouble = undefined;
+  }
+
+  #blame(error: unknown, where: string, server?: Server): void {
+    if (!(error instanceof Error)) return;
+    const known = scrubbed(error);
+    if (!known.message.includes(where)) known.message = `${where}: ${known.message}`;
+    const { code } = error as NodeJS.ErrnoException;
+    this.note(code === undefined ? known : Object.assign(known, { code }), server);
   }
 }

@@ -169,7 +169,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
 
   /** Whether a try may be sent now; otherwise it is begun later, or fails. */
   protected mayTry(): boolean {
-    const full = this.env.runner.backlog.refusal(this.lockName);
+    const full = this.env.runner.cleanUp.refusal(this.lockName);
     if (full) this.fail(full);
     return !full;
   }
@@ -201,8 +201,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   protected sendTry(): void {
-    const { runner, replicas } = this.env;
-    runner.begin(this, this.within + (replicas?.patience ?? 0), this.sentAt);
+    this.begin(this.within + (this.env.replicas?.patience ?? 0), this.sentAt);
   }
 
   /** Nothing of it is on its way. */
@@ -234,8 +233,8 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     if (isLockError(error, "REPLICAS")) return void this.#undo(error);
     if (!this.hasWaited || this.wait === 0 || !this.unanswered) return this.end(error);
     // The lock may have been released meanwhile, and the message missed: the late answer makes it try.
-    const health = this.env.runner.servers.healthOf(this.wanted.key);
-    this.stopLater(health.onAnswer(() => this.site?.hint()));
+    const server = this.env.runner.servers.of(this.wanted.key);
+    this.stopLater(server.onAnswer(() => this.site?.hint()));
     this.env.sites.of(this).refused(this, this.env.settings.pollCap);
   }
 

@@ -144,7 +144,7 @@ export class Watchdog {
     const runner = this.#runner;
     // A renewal without an answer is given up early enough for another try within the lease.
     const within = Math.min(runner.commandTimeout, renewalInterval(this.#lease));
-    runner.begin(new RenewalCommand(runner, this, batch, this.#lease), within);
+    new RenewalCommand(runner, this, batch, this.#lease).begin(within);
   }
 
   /** The server has answered the renewal that was sent at `sent`. */

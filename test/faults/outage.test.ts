@@ -1,6 +1,6 @@
 /** The commands of many calls that are given up while Redis does not answer. What they cost in memory: see leaks. */
 import { expect, test } from "vitest";
-import { MOST_UNFINISHED } from "../../src/redis/backlog.js";
+import { MOST_UNFINISHED } from "../../src/redis/cleanup.js";
 import { failure } from "../contract/helpers.js";
 import { type Matcher, until } from "../support/index.js";
 import { isMarker } from "../support/key-state.js";
