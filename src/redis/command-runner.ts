@@ -82,15 +82,14 @@ export class CommandRunner {
     for (const loss of ["close", "-node", "node error"]) connection.on(loss, lost);
   }
 
-  /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does; the commands wait for that. */
+  /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does; scripts wait for that. */
   prepare(): Promise<void> {
-    this.#preparing ??= this.connection
-      .call("PUBSUB", "SHARDNUMSUB")
+    this.#preparing ??= this.command("PUBSUB", "SHARDNUMSUB")
       .then(
         () => this.#prepared("SPUBLISH"),
-        (error: unknown) => {
+        (error: Error) => {
           // Any other error says nothing about the server: it is asked again.
-          if (!lacksCommand(error)) throw error;
+          if (!lacksCommand(error.cause)) throw error;
           this.#prepared("PUBLISH");
         },
       )

@@ -143,10 +143,10 @@ export abstract class Command implements Timed {
   /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */
   send(anew = false): void {
     if (!this.#isOpen) return;
-    if (!this.#runner.isPrepared) return this.#sendPrepared();
-    this.#inFlight = true;
     try {
       const call = this.request();
+      if (call.script && !this.#runner.isPrepared) return this.#sendPrepared();
+      this.#inFlight = true;
       this.#keys = call.keys;
       const server = this.#runner.servers.of(call.keys?.[0]);
       if (server !== this.#server) this.#owedBy(server);
@@ -164,14 +164,14 @@ export abstract class Command implements Timed {
     }
   }
 
-  /** Sends it once the runner knows the server. */
+  /** Sends its script once the runner knows how releases are announced. */
   #sendPrepared(): void {
     const round = this.#round;
     this.#runner.prepare().then(
       () => {
         if (round === this.#round) this.send();
       },
-      (error: unknown) => this.#refused(round, error),
+      (error: Error) => this.#refused(round, error.cause),
     );
   }
 
