@@ -19,7 +19,7 @@ import { ownConnection } from "./redis/own-connection.js";
 import { Replicas } from "./redis/replicas.js";
 import { LivePermits } from "./semaphores/live-permits.js";
 import { ServerClock } from "./semaphores/server-clock.js";
-import { Sites } from "./waiting/sites.js";
+import { Sites } from "./waiting/site.js";
 import { Watchdog } from "./watchdog/watchdog.js";
 
 export class Env {

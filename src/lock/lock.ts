@@ -1,9 +1,10 @@
 /** One lock: each of its calls is one {@link Call}. The kind knows how each step looks on the wire. */
 import { tellCaller } from "../base/caller.js";
+import { writerOf } from "../base/names.js";
+import { quietly } from "../base/work.js";
 import type { Kind, SideState } from "../kinds/kind.js";
 import { Call } from "./call.js";
 import { type Asked, LockFace } from "./face.js";
-import { force } from "./force.js";
 import type { Grant } from "./grant.js";
 import { type FencedHold, type Hold, viewOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
@@ -101,6 +102,35 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     kind.env.assertOpen(this.name);
     const read = (reply: unknown) => kind.readState(reply, wireId);
     return kind.env.runner.call(kind.lockName, () => kind.state(), read).catch(tellCaller);
+  }
+}
+
+/** An END by somebody else, which tells the holders of this client at once. Resolves with whether the lock was held. */
+async function force(kind: Kind): Promise<boolean> {
+  const { env, lockKey, lockName } = kind;
+  const { runner } = env;
+  // A command of a holder may report the loss before the answer to the force is here, and must know the cause.
+  const holders = env.live.all().filter((grant) => grant.lockKey === lockKey);
+  for (const grant of holders) grant.forcedBy++;
+  // Who takes what it has forced in this tick must not be overtaken by waiters that the force wakes.
+  runner.sender.gather();
+  try {
+    const callId = env.wireId();
+    const read = (reply: unknown) => Array.from(reply as unknown[], String);
+    const ended = await runner.call(lockName, () => kind.force(callId), read);
+    const wireIds = new Set(ended.map((field) => writerOf(field) ?? field));
+    for (const grant of env.live.all()) {
+      if (grant.lockKey === lockKey && wireIds.has(grant.wireId)) grant.lose("forced");
+    }
+    // A holder that was giving it back meanwhile learns it by the answer to that.
+    const ending = holders.filter(({ state, wireId }) => state === "ending" && wireIds.has(wireId));
+    await Promise.all(ending.map((grant) => quietly(grant.ended ?? Promise.resolve())));
+    return ended.length > 0;
+  } finally {
+    // A command that was sent before may be answered a moment later.
+    void quietly(env.settled()).then(() => {
+      for (const grant of holders) grant.forcedBy--;
+    });
   }
 }
 
