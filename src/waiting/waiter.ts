@@ -167,7 +167,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
   }
 
-  /** Whether a try may be sent now; otherwise it is begun later, or fails. */
+  /** Whether a try may be sent; otherwise the call fails. */
   protected mayTry(): boolean {
     const full = this.env.runner.cleanUp.refusal(this.lockName);
     if (full) this.fail(full);
