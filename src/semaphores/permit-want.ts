@@ -42,7 +42,7 @@ export class TakePermit extends Request<Permit> {
   protected override read(reply: unknown): Attempt<Permit> {
     const { clock, settings } = this.env;
     const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
-    if (word !== 1) return { granted: false, ttl: next, isUnset: word === 0 && free === 0 };
+    if (word !== 1) return { granted: false, ttl: next };
     const { sentAt: sent } = this;
     if (untilDeadline(this.#lease, settings.drift, elapsedSince(clock, sent)) === 0) {
       throw new LockLostError(this.lockName, "expired", clock.wall());

@@ -9,11 +9,11 @@ import type { SharedNumber } from "./number.js";
 
 /**
  * The answer to a try. Granted: `remaining` of the number is free for other calls. Refused: `ttl` is in how many
- * milliseconds it may be free without a message; -1 if that is not known. `isUnset`: nobody has set the number.
+ * milliseconds it may be free without a message; -1 if that is not known.
  */
 export type Attempt<G> =
   | { readonly granted: true; readonly value: G; readonly remaining?: number }
-  | { readonly granted: false; readonly ttl: number; readonly isUnset?: boolean };
+  | { readonly granted: false; readonly ttl: number };
 
 export interface RequestOptions<G> extends Omit<Limits, "begun"> {
   /** Gets the grant before the caller, after the call has `waited` so many milliseconds. */
@@ -23,7 +23,6 @@ export interface RequestOptions<G> extends Omit<Limits, "begun"> {
 export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> {
   readonly #accept: RequestOptions<G>["accept"];
   #isUnsure = false;
-  #isUnset = false;
 
   constructor(number: SharedNumber, { wait, signal, accept }: RequestOptions<G>) {
     super(number, { wait, signal, begun: number.env.clock.mono() });
@@ -74,10 +73,7 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     const attempt = this.read(reply);
     const { site } = this;
     this.rest();
-    if (!attempt.granted) {
-      this.#isUnset = attempt.isUnset === true;
-      return this.refuse(attempt.ttl);
-    }
+    if (!attempt.granted) return this.refuse(attempt.ttl);
     this.#accept?.(attempt.value, this.#waited);
     this.grant(attempt.value);
     if (attempt.remaining) site?.hintFor(attempt.remaining);
@@ -99,10 +95,6 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     }
     this.#isUnsure = true;
     void this.withdraw();
-  }
-
-  protected override tellWaiting(): void {
-    this.wanted.emit("waiting", this.#isUnset ? { permits: "unset" } : {});
   }
 
   override unsure(): void {

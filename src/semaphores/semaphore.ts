@@ -42,7 +42,7 @@ class Take extends Request<number> {
 
   protected override read(reply: unknown): Attempt<number> {
     const [word, free = 0, taken = 0] = (reply as unknown[]).map(Number);
-    if (word !== 1) return { granted: false, ttl: -1, isUnset: word === 0 && free === 0 };
+    if (word !== 1) return { granted: false, ttl: -1 };
     return { granted: true, value: taken, remaining: free };
   }
 
