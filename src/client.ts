@@ -101,12 +101,12 @@ export class LockClient {
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
   getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#number("semaphore", name), this.#parts.permits);
+    return new Semaphore(this.#number("semaphore", name));
   }
 
   /** Permits with a lease each. @throws as {@link getLock} */
   getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
-    return new PermitExpirableSemaphore(this.#number("permits", name), this.#parts.permits);
+    return new PermitExpirableSemaphore(this.#number("permits", name));
   }
 
   /** A gate that opens for all when it has been counted down to zero. @throws as {@link getLock} */
@@ -221,10 +221,9 @@ export class LockClient {
   }
 
   #number(kind: NumberKind, name: string): SharedNumber {
-    const { env, serverClock, inspector } = this.#parts;
     const key = this.#key(name);
-    inspector.note(key, kind);
-    return new SharedNumber(env, kind, name, key, serverClock);
+    this.#parts.inspector.note(key, kind);
+    return new SharedNumber(this.#parts, kind, name, key);
   }
 
   #key(name: string): string {

@@ -20,6 +20,10 @@ class Opening extends Request<true> {
     return readNumber(reply).permits > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true };
   }
 
+  protected override accept(): true {
+    return true;
+  }
+
   protected override undo(): undefined {
     // Tries take nothing.
   }

@@ -8,19 +8,19 @@
  * not at all.
  */
 
-import { checkInteger } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
-import { LockTimeoutError } from "../base/errors.js";
+import { LockLostError, LockTimeoutError } from "../base/errors.js";
 import type { Details, LockEvent, LockEventName, LockEvents, LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
 import type { Traits } from "../base/traits.js";
-import { noop } from "../base/work.js";
+import { noop, quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { counterInspect, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Wanted } from "../waiting/wanted.js";
+import type { LivePermits } from "./live-permits.js";
 import type { ServerClock } from "./server-clock.js";
 
 /** Milliseconds for which a call may be sent again after its first execution. */
@@ -37,8 +37,16 @@ const COUNTED: Traits = {};
 /** Its opening takes nothing from those who wait for it. */
 const LATCH: Traits = { shared: true };
 
+/** What all numbers of a client share. */
+export interface NumberParts {
+  readonly env: Env;
+  readonly permits: LivePermits;
+  readonly serverClock: ServerClock;
+}
+
 export class SharedNumber implements Wanted {
   readonly env: Env;
+  readonly permits: LivePermits;
   readonly kind: LockKind;
   readonly lockName: string;
   readonly key: string;
@@ -46,8 +54,9 @@ export class SharedNumber implements Wanted {
   readonly traits: Traits;
   readonly #serverClock: ServerClock;
 
-  constructor(env: Env, kind: LockKind, lockName: string, key: string, serverClock: ServerClock) {
+  constructor({ env, permits, serverClock }: NumberParts, kind: LockKind, lockName: string, key: string) {
     this.env = env;
+    this.permits = permits;
     this.kind = kind;
     this.lockName = lockName;
     this.key = key;
@@ -79,19 +88,8 @@ export class SharedNumber implements Wanted {
     return callTombstone(this.key, this.env.wireId());
   }
 
-  /** Sends a call until Redis has answered; it is made anew each time. */
-  callUntilAnswered(make: () => ScriptCall): Promise<number> {
-    return this.env.runner.callUntilAnswered(this.lockName, make, Number);
-  }
-
-  /** Gives back what the call of this id took or may yet take, until Redis has answered. */
-  undo(id: string, undoing: (id: string) => ScriptCall): Promise<unknown> {
-    const { env, key, kind } = this;
-    const undo = ([first = ""]: readonly string[]) => {
-      const call = undoing(first);
-      return this.callUntilAnswered(() => call);
-    };
-    return env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
+  emit<E extends LockEventName>(event: E, more: Details<E>): void {
+    this.env.events.emit(event, { ...this.about, ...more } as LockEvents[E]);
   }
 
   /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */
@@ -99,36 +97,55 @@ export class SharedNumber implements Wanted {
     if (this.env.ended) this.env.assertOpen(this.lockName);
   }
 
+  /** Sends a call that reads, or that is as good as once when it is sent again. */
+  async ask<T>(make: () => ScriptCall, read: (reply: unknown) => T): Promise<T> {
+    const { env, lockName } = this;
+    env.assertOpen(lockName);
+    if (!env.runner.prepared) await env.runner.prepare(lockName, env.runner.commandTimeout).catch(tellCaller);
+    return env.runner.call(lockName, make(), read).catch(tellCaller);
+  }
+
+  /** Sends a call until Redis has answered. */
+  untilAnswered(call: ScriptCall): Promise<number> {
+    return this.env.runner.callUntilAnswered(this.lockName, () => call, Number);
+  }
+
+  /** Gives back in the background, by `undoing`, what the call of this id took or may yet take. Never rejects. */
+  undo(id: string, undoing: (id: string) => Promise<unknown>): Promise<void> {
+    const { env, key, siteName: name } = this;
+    const undo = ([first = ""]: readonly string[]) => undoing(first);
+    const undone = quietly(env.runner.cleanUp.add(id, { key, name, together: false, undo }));
+    env.settle(undone);
+    return undone;
+  }
+
   /**
-   * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
-   * then. The call is made for each try, with the time of the server's clock until which it may be run. `done`: called when
-   * Redis has answered, however late. Allowed while the client closes, since permits have to be given back.
+   * Makes a change that goes on in the background if Redis gives no answer in time. The call is made for each try, with the
+   * time of the server's clock until which it may be run. `done`: called when Redis has answered, however late.
    * @throws as {@link goOn}
    */
   give(make: (latest: number) => ScriptCall, done: () => void = noop): Promise<number> {
     const { runner, clock } = this.env;
+    const { lockName, key } = this;
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
+    const call = () => make(this.#serverClock.in(key, left()));
+    const read = (reply: unknown) => this.#serverClock.hear(key, reply);
     return this.goOn(async () => {
-      for (;;) {
-        const word = await runner.callUntilAnswered(
-          this.lockName,
-          () => make(this.#serverClock.in(this.key, left())),
-          this.#readWord,
-          left(),
-        );
-        if (word !== TOO_LATE) {
-          done();
-          return word;
-        }
-        // Otherwise the client did not know the server's clock. This answer told it, so the next try can be run.
-        if (left() < 0) throw runner.unavailable(this.lockName);
-      }
+      let word: number;
+      // Too late: the client did not know the server's clock. The answer tells it, so the next try can be run.
+      do {
+        word = await runner.callUntilAnswered(lockName, call, read, left());
+      } while (word === TOO_LATE && left() >= 0);
+      if (word === TOO_LATE) throw runner.unavailable(lockName);
+      done();
+      return word;
     });
   }
 
   /**
    * Runs work that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails then.
+   * Allowed while the client closes, since permits have to be given back.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   async goOn<T>(begin: () => Promise<T>): Promise<T> {
@@ -146,28 +163,6 @@ export class SharedNumber implements Wanted {
       if (isOpen) work.catch((cause: unknown) => this.emit("error", { cause }));
       return tellCaller(error);
     });
-  }
-
-  /** Reads `{word, time}`. */
-  readonly #readWord = (reply: unknown): number => {
-    const [word = TOO_LATE, seconds = 0] = (reply as unknown[]).map(Number);
-    this.#serverClock.hear(this.key, seconds);
-    return word;
-  };
-
-  /** The error of a run whose wait is over; `had`: what the semaphore had. */
-  tooFew(had: string, waited: number): LockTimeoutError {
-    const what = `semaphore "${this.lockName}" had ${had}`;
-    const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
-    return new LockTimeoutError(this.lockName, waited, { what, cure });
-  }
-
-  /** Sends a call that reads, or that is as good as once when it is sent again. */
-  async ask<T>(make: () => ScriptCall, read: (reply: unknown) => T): Promise<T> {
-    const { env, lockName } = this;
-    env.assertOpen(lockName);
-    if (!env.runner.prepared) await env.runner.prepare(lockName, env.runner.commandTimeout).catch(tellCaller);
-    return env.runner.call(lockName, make(), read).catch(tellCaller);
   }
 
   /** The number as it is, and how many permits with a lease are out. */
@@ -194,24 +189,10 @@ export class SharedNumber implements Wanted {
     return (await this.give(make)) === 1;
   }
 
-  /** Makes more permits. */
-  async addPermits(permits: number): Promise<void> {
-    const count = checkInteger(permits, "permits", 1);
-    this.env.assertOpen(this.lockName);
-    // Redisson's message for new permits with a lease is how many are new; for all others it is how many are free.
-    await this.add(count, this.kind === "permits" ? String(count) : "");
-  }
-
   /**
-   * Gives back permits that were taken. The event `released` comes when Redis has answered, however late; `held`:
-   * milliseconds since the grant.
+   * Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total.
+   * `done`: as of {@link give}.
    */
-  giveBack(count: number, held?: number): Promise<void> {
-    const released = () => this.emit("released", held === undefined ? {} : { held });
-    return this.add(count, "", released);
-  }
-
-  /** Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total. */
   async add(count: number, message: string, done?: () => void): Promise<void> {
     const marker = this.marker();
     const make = (latest: number) =>
@@ -222,8 +203,32 @@ export class SharedNumber implements Wanted {
     await this.give(make, done);
   }
 
-  emit<E extends LockEventName>(event: E, more: Details<E>): void {
-    this.env.events.emit(event, { ...this.about, ...more } as LockEvents[E]);
+  /**
+   * Runs fn with what `taking` takes. Then `end` gives it back, and resolves with the loss of what was lost meanwhile. What
+   * fn throws always wins.
+   */
+  async run<P, T>(
+    taking: Promise<P | undefined>,
+    fn: (taken: P) => T | Promise<T>,
+    end: (taken: P) => Promise<LockLostError | undefined>,
+  ): Promise<T> {
+    const { clock } = this.env;
+    const begun = clock.mono();
+    const taken = await taking;
+    if (taken === undefined) {
+      const what = `semaphore "${this.lockName}" had too few free permits`;
+      const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
+      throw new LockTimeoutError(this.lockName, clock.mono() - begun, { what, cure });
+    }
+    let result: T;
+    let lost: LockLostError | undefined;
+    try {
+      result = await fn(taken);
+    } finally {
+      lost = await end(taken);
+    }
+    if (lost) throw new LockLostError(this.lockName, lost.reason, lost.since, { value: result });
+    return result;
   }
 }
 

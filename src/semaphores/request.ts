@@ -1,6 +1,5 @@
 /** One call that waits for a number in Redis: free permits, or the opening of a latch. */
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
-import { quietly } from "../base/work.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Waiter } from "../waiting/waiter.js";
@@ -15,18 +14,15 @@ export type Attempt<G> =
   | { readonly granted: true; readonly value: G; readonly remaining?: number }
   | { readonly granted: false; readonly ttl: number };
 
-export interface RequestOptions<G> extends Omit<Limits, "begun"> {
-  /** Gets the grant before the caller, after the call has `waited` so many milliseconds. */
-  readonly accept?: (granted: G, waited: number) => void;
-}
+/** How long a call waits. */
+export type Patience = Omit<Limits, "begun">;
 
-export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> {
-  readonly #accept: RequestOptions<G>["accept"];
+/** `G`: what a try is granted; `R`: what the call resolves with, or with undefined if it is refused and its time is up. */
+export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | undefined> {
   #isUnsure = false;
 
-  constructor(number: SharedNumber, { wait, signal, accept }: RequestOptions<G>) {
+  constructor(number: SharedNumber, { wait, signal }: Patience) {
     super(number, { wait, signal, begun: number.env.clock.mono() });
-    this.#accept = accept;
   }
 
   /** What a try sends. */
@@ -35,10 +31,13 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
   /** @throws LOCK_LOST if a grant came too late */
   protected abstract read(reply: unknown): Attempt<G>;
 
-  /** Gives back what a try was granted, or may still be granted; undefined if tries take nothing. */
-  protected abstract undo(): Promise<unknown> | undefined;
+  /** It is granted: what the call has of that is known, and told, before it resolves. */
+  protected abstract accept(granted: G, waited: number): R;
 
-  override async start(): Promise<G | undefined> {
+  /** Gives back what a try was granted, or may still be granted; undefined if tries take nothing. */
+  protected abstract undo(): Promise<void> | undefined;
+
+  override async start(): Promise<R | undefined> {
     const { env, lockName, signal } = this;
     env.assertOpen(lockName);
     if (signal?.aborted) throw signal.reason;
@@ -47,8 +46,8 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     return traceCall(context, this, () => super.start());
   }
 
-  protected override outcome(granted: G | undefined): G | undefined {
-    return granted;
+  protected override outcome(granted: G | undefined): R | undefined {
+    return granted === undefined ? undefined : this.accept(granted, this.env.clock.mono() - this.begun);
   }
 
   override step(): void {
@@ -74,7 +73,6 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     const { site } = this;
     this.rest();
     if (!attempt.granted) return this.refuse(attempt.ttl);
-    this.#accept?.(attempt.value, this.#waited);
     this.grant(attempt.value);
     if (attempt.remaining) site?.hintFor(attempt.remaining);
   }
@@ -102,14 +100,8 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
   }
 
   protected override withdraw(): Promise<void> | undefined {
-    const undone = this.#isUnsure ? this.undo() : undefined;
-    if (!undone) return undefined;
+    if (!this.#isUnsure) return undefined;
     this.#isUnsure = false;
-    this.env.settle(undone);
-    return quietly(undone);
-  }
-
-  get #waited(): number {
-    return this.env.clock.mono() - this.begun;
+    return this.undo();
   }
 }

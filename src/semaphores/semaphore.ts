@@ -1,11 +1,10 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
 import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
-import { LockLostError } from "../base/errors.js";
 import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { type LivePermits, RunningPermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { type Attempt, Request, type RequestOptions } from "./request.js";
+import { type Attempt, type Patience, Request } from "./request.js";
+import { RunningPermits } from "./running-permits.js";
 
 /** Options of calls that wait. */
 export interface SignalOptions {
@@ -22,14 +21,17 @@ export interface SemaphoreRunOptions extends SignalOptions {
 }
 
 /** Takes so many permits, or with 0 all that are free. Its tries count as one call, because they have one marker. */
-class Take extends Request<number> {
+class Take<R> extends Request<number, R> {
   readonly #count: number;
   readonly #marker: string;
+  readonly #as: (taken: number) => R;
 
-  constructor(number: SharedNumber, count: number, options: RequestOptions<number>) {
-    super(number, options);
+  /** It resolves with what `as` makes of the number of permits. */
+  constructor(number: SharedNumber, count: number, patience: Patience, as: (taken: number) => R) {
+    super(number, patience);
     this.#count = count;
     this.#marker = number.marker();
+    this.#as = as;
   }
 
   override get permits(): number {
@@ -46,17 +48,20 @@ class Take extends Request<number> {
     return { granted: true, value: taken, remaining: free };
   }
 
-  protected override undo(): Promise<unknown> {
+  protected override accept(taken: number, waited: number): R {
+    const got = this.#as(taken);
+    if (this.#count > 0) this.wanted.emit("acquired", { waited, nested: false });
+    return got;
+  }
+
+  protected override undo(): Promise<void> {
     const { wanted: number } = this;
     const { key, channel, publish } = number;
     return number.undo(this.#marker, (marker) =>
-      semaphoreUndo.with([key, channel, marker], [MARKER_TTL, publish]),
+      number.untilAnswered(semaphoreUndo.with([key, channel, marker], [MARKER_TTL, publish])),
     );
   }
 }
-
-const SIGNAL: readonly string[] = ["signal"];
-const RUN: readonly string[] = ["permits", "wait", "signal"];
 
 /**
  * Permits that any number of processes share. A permit has no owner: any process may give it back. It has no lease
@@ -72,14 +77,12 @@ export class Semaphore {
   /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
-  readonly #permits: LivePermits;
 
   /** Made by `LockClient.getSemaphore`. @internal */
-  constructor(number: SharedNumber, permits: LivePermits) {
+  constructor(number: SharedNumber) {
     checkNumber(number, "getSemaphore");
     this.name = number.lockName;
     this.#number = number;
-    this.#permits = permits;
   }
 
   /**
@@ -96,7 +99,8 @@ export class Semaphore {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED; `signal.reason`
    */
   async acquire(permits: number = 1, options?: SignalOptions): Promise<void> {
-    await this.#take("acquire", permits, Number.POSITIVE_INFINITY, options);
+    const { signal } = checkOptions(options, ["signal"], "acquire");
+    await this.#take(permits, Number.POSITIVE_INFINITY, signal, Number);
   }
 
   /**
@@ -105,7 +109,8 @@ export class Semaphore {
    * @throws as {@link acquire}
    */
   async tryAcquire(permits: number = 1, wait: number = 0, options?: SignalOptions): Promise<boolean> {
-    return this.#take("tryAcquire", permits, checkWait(wait) ?? 0, options);
+    const { signal } = checkOptions(options, ["signal"], "tryAcquire");
+    return (await this.#take(permits, checkWait(wait) ?? 0, signal, Number)) !== undefined;
   }
 
   /**
@@ -115,12 +120,15 @@ export class Semaphore {
    * than Redis counts (2^63-1): none is given back then
    */
   async release(permits: number = 1): Promise<void> {
-    await this.#number.giveBack(checkInteger(permits, "permits", 1));
+    const number = this.#number;
+    await number.add(checkInteger(permits, "permits", 1), "", () => number.emit("released", {}));
   }
 
   /** Makes more permits. @throws as {@link release} */
   async addPermits(permits: number): Promise<void> {
-    await this.#number.addPermits(permits);
+    const count = checkInteger(permits, "permits", 1);
+    this.#number.env.assertOpen(this.name);
+    await this.#number.add(count, "");
   }
 
   /**
@@ -133,7 +141,7 @@ export class Semaphore {
 
   /** Takes all free permits; resolves with how many those were. @throws as {@link acquire} */
   async drainPermits(): Promise<number> {
-    return (await new Take(this.#number, 0, { wait: 0, signal: undefined }).start()) ?? 0;
+    return (await new Take(this.#number, 0, { wait: 0, signal: undefined }, Number).start()) ?? 0;
   }
 
   /**
@@ -143,40 +151,23 @@ export class Semaphore {
    */
   async run<T>(fn: () => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T> {
     checkFunction(fn, "fn");
-    const { permits = 1, wait, signal } = checkOptions(options, RUN, "run");
+    const { permits = 1, wait, signal } = checkOptions(options, ["permits", "wait", "signal"], "run");
     const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
-    const { clock } = this.#number.env;
-    const begun = clock.mono();
-    let running: RunningPermits | undefined;
-    await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
-      running = new RunningPermits(this.#number, count, this.#permits);
-    });
-    if (!running) throw this.#number.tooFew("too few free permits", clock.mono() - begun);
-    let result: T;
-    try {
-      result = await fn();
-    } finally {
-      await running.end();
-    }
-    const { lost } = running;
-    if (lost) throw new LockLostError(this.name, lost.reason, lost.since, { value: result });
-    return result;
+    const running = (count: number) => new RunningPermits(this.#number, count);
+    return this.#number.run(
+      this.#take(permits, limit, signal, running),
+      () => fn(),
+      (taken) => taken.end(),
+    );
   }
 
-  async #take(
-    where: string,
+  async #take<R>(
     permits: unknown,
     wait: number,
-    options: SignalOptions | undefined,
-    accept?: (count: number) => void,
-  ): Promise<boolean> {
+    signal: unknown,
+    as: (taken: number) => R,
+  ): Promise<R | undefined> {
     const count = checkInteger(permits, "permits", 1);
-    const signal = checkSignal(checkOptions(options, SIGNAL, where).signal);
-    const number = this.#number;
-    const told = (_taken: number, waited: number) => {
-      accept?.(count);
-      number.emit("acquired", { waited, nested: false });
-    };
-    return (await new Take(number, count, { wait, signal, accept: told }).start()) !== undefined;
+    return new Take(this.#number, count, { wait, signal: checkSignal(signal) }, as).start();
   }
 }
