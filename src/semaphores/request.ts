@@ -19,7 +19,9 @@ export type Patience = Omit<Limits, "begun">;
 
 /** `G`: what a try is granted; `R`: what the call resolves with, or with undefined if it is refused and its time is up. */
 export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | undefined> {
+  /** The server may have granted, or may yet grant, what the call does not know of. */
   #isUnsure = false;
+  #isUndone = false;
 
   constructor(number: SharedNumber, { wait, signal }: Patience) {
     super(number, { wait, signal, begun: number.env.clock.mono() });
@@ -83,16 +85,9 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
     this.fail(error);
   }
 
-  protected override late(reply: unknown): void {
-    // Over one connection the undo is behind the try.
-    if (!this.env.replicas) return;
-    try {
-      if (!this.isGrant(reply)) return;
-    } catch {
-      // It was granted, for a lease that is over here.
-    }
-    this.#isUnsure = true;
-    void this.withdraw();
+  protected override late(): void {
+    // Over the connection of replicas a try can be behind its undo. A call that goes on gets what this try took by its next.
+    if (this.#isUndone && this.env.replicas) void this.undo();
   }
 
   override unsure(): void {
@@ -102,6 +97,7 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
   protected override withdraw(): Promise<void> | undefined {
     if (!this.#isUnsure) return undefined;
     this.#isUnsure = false;
+    this.#isUndone = true;
     return this.undo();
   }
 }
