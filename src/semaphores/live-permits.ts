@@ -1,9 +1,9 @@
 /** What a client has of semaphores and must give back before it is closed: kept permits, and the permits of each `run`. */
+import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LiveSet } from "../base/live-set.js";
 import type { Env } from "../env.js";
 import type { SharedNumber } from "./number.js";
 import type { KeptPermit } from "./permit.js";
-import type { RunningPermits } from "./running-permits.js";
 
 export class LivePermits {
   readonly live: LiveSet<KeptPermit | RunningPermits>;
@@ -38,4 +38,44 @@ export class LivePermits {
 /** Has the key of the semaphore in it, because a user may ask one semaphore for another's permit. */
 export function permitKey({ key }: SharedNumber, id: string): string {
   return `${id}${key}`;
+}
+
+/** Permits of a `run`. The close of the client gives them back, because nobody else can. */
+export class RunningPermits {
+  declare readonly id?: never;
+  readonly number: SharedNumber;
+  readonly #count: number;
+  /** When they were taken, in monotonic milliseconds. */
+  readonly #since: number;
+  #lost: LockLostError | undefined;
+
+  constructor(number: SharedNumber, count: number) {
+    this.number = number;
+    this.#count = count;
+    this.#since = number.env.clock.mono();
+    number.permits.live.add(this);
+  }
+
+  get held(): number {
+    return this.number.env.clock.mono() - this.#since;
+  }
+
+  lose(reason: LossReason): void {
+    this.#lost = new LockLostError(this.number.lockName, reason, this.number.env.clock.wall());
+    this.number.emit("lost", { reason, held: this.held });
+    void this.#giveBack();
+  }
+
+  /** Gives them back, unless they are lost: resolves with the loss then. */
+  async end(): Promise<LockLostError | undefined> {
+    const { held } = this;
+    if (!this.#lost) await this.#giveBack(() => this.number.emit("released", { held }));
+    return this.#lost;
+  }
+
+  async #giveBack(done?: () => void): Promise<void> {
+    const { number } = this;
+    number.permits.live.remove(this);
+    await number.add(this.#count, "", done).catch((cause: unknown) => number.emit("error", { cause }));
+  }
 }

@@ -33,9 +33,9 @@ const LONGEST_WORK = 40_000;
 /** The reply of a script that was run too late. */
 const TOO_LATE = -1;
 
-const COUNTED: Traits = {};
-/** Its opening takes nothing from those who wait for it. */
-const LATCH: Traits = { shared: true };
+type GivingKeys = [number: string, channel: string, marker: string];
+/** What makes a script run once: until when its marker is there, and until when it may be run by the server's clock. */
+type Once = [markerTtl: number, latest: number, publish: "PUBLISH" | "SPUBLISH"];
 
 /** What all numbers of a client share. */
 export interface NumberParts {
@@ -63,7 +63,8 @@ export class SharedNumber implements Wanted {
     this.#serverClock = serverClock;
     const isLatch = kind === "latch";
     this.channel = isLatch ? latchChannel(key, env.runner.isCluster) : semaphoreChannel(key);
-    this.traits = isLatch ? LATCH : COUNTED;
+    // The opening of a latch takes nothing from those who wait for it.
+    this.traits = { shared: isLatch };
   }
 
   get siteName(): string {
@@ -120,24 +121,25 @@ export class SharedNumber implements Wanted {
   }
 
   /**
-   * Makes a change that goes on in the background if Redis gives no answer in time. The call is made for each try, with the
-   * time of the server's clock until which it may be run. `done`: called when Redis has answered, however late.
+   * Makes a change that goes on in the background if Redis gives no answer in time. `make` gets the keys and what else each
+   * such script is told. `done`: called when Redis has answered, however late.
    * @throws as {@link goOn}
    */
-  give(make: (latest: number) => ScriptCall, done: () => void = noop): Promise<number> {
+  give(make: (keys: GivingKeys, once: Once) => ScriptCall, done: () => void = noop): Promise<number> {
     const { runner, clock } = this.env;
     const { lockName, key } = this;
+    const keys: GivingKeys = [key, this.channel, this.marker()];
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
-    const call = () => make(this.#serverClock.in(key, left()));
+    const call = () => make(keys, [MARKER_TTL, this.#serverClock.in(key, left()), this.publish]);
     const read = (reply: unknown) => this.#serverClock.hear(key, reply);
     return this.goOn(async () => {
-      let word: number;
-      // Too late: the client did not know the server's clock. The answer tells it, so the next try can be run.
-      do {
+      let word = TOO_LATE;
+      // The first call of a client does not know the server's clock. Its answer tells it, so the next try can be run.
+      while (word === TOO_LATE) {
+        if (left() < 0) throw runner.unavailable(lockName);
         word = await runner.callUntilAnswered(lockName, call, read, left());
-      } while (word === TOO_LATE && left() >= 0);
-      if (word === TOO_LATE) throw runner.unavailable(lockName);
+      }
       done();
       return word;
     });
@@ -153,14 +155,12 @@ export class SharedNumber implements Wanted {
     const { runner } = env;
     this.assertNotEnded();
     const work = runner.prepared ? begin() : runner.prepare(lockName, LONGEST_WORK).then(begin);
-    let isOpen = true;
-    const over = () => {
-      isOpen = false;
-    };
-    work.then(over, over);
     env.settle(work);
-    return runner.withTimeout(lockName, work).catch((error: unknown) => {
-      if (isOpen) work.catch((cause: unknown) => this.emit("error", { cause }));
+    let isTold = false;
+    const outcome = runner.withTimeout(lockName, work);
+    work.catch((cause: unknown) => isTold && this.emit("error", { cause }));
+    return outcome.catch((error: unknown) => {
+      isTold = true;
       return tellCaller(error);
     });
   }
@@ -180,13 +180,7 @@ export class SharedNumber implements Wanted {
   /** Sets the number, unless there is one, and tells waiters `message`. Resolves with whether this call set it. */
   async trySet(count: number, message: string = String(count)): Promise<boolean> {
     this.env.assertOpen(this.lockName);
-    const marker = this.marker();
-    const make = (latest: number) =>
-      counterTrySet.with(
-        [this.key, this.channel, marker],
-        [count, message, MARKER_TTL, latest, this.publish],
-      );
-    return (await this.give(make)) === 1;
+    return (await this.give((keys, once) => counterTrySet.with(keys, [count, message, ...once]))) === 1;
   }
 
   /**
@@ -194,13 +188,7 @@ export class SharedNumber implements Wanted {
    * `done`: as of {@link give}.
    */
   async add(count: number, message: string, done?: () => void): Promise<void> {
-    const marker = this.marker();
-    const make = (latest: number) =>
-      semaphoreRelease.with(
-        [this.key, this.channel, marker],
-        [count, message, MARKER_TTL, latest, this.publish],
-      );
-    await this.give(make, done);
+    await this.give((keys, once) => semaphoreRelease.with(keys, [count, message, ...once]), done);
   }
 
   /**

@@ -1,12 +1,5 @@
 /** The semaphore whose permits have an id and a lease each: permits of a process that died come back by themselves. */
-import {
-  checkFunction,
-  checkInteger,
-  checkLease,
-  checkOptions,
-  checkSignal,
-  checkWait,
-} from "../base/arguments.js";
+import { checkFunction, checkInteger, checkOptions, checkWait } from "../base/arguments.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone } from "../base/names.js";
@@ -68,7 +61,8 @@ export class PermitExpirableSemaphore {
    */
   async acquire(options?: PermitOptions): Promise<string> {
     const { lease, signal } = checkOptions(options, ["lease", "signal"], "acquire");
-    return ((await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as Permit).id;
+    const permit = await new TakePermit(this.#number, lease, Number.POSITIVE_INFINITY, signal).start();
+    return (permit as Permit).id;
   }
 
   /**
@@ -78,7 +72,8 @@ export class PermitExpirableSemaphore {
    */
   async tryAcquire(wait?: number, lease?: number, options?: SignalOptions): Promise<string | null> {
     const { signal } = checkOptions(options, ["signal"], "tryAcquire");
-    return (await this.#take(checkWait(wait) ?? 0, lease, signal))?.id ?? null;
+    const permit = await new TakePermit(this.#number, lease, checkWait(wait) ?? 0, signal).start();
+    return permit?.id ?? null;
   }
 
   /**
@@ -89,7 +84,8 @@ export class PermitExpirableSemaphore {
   async run<T>(fn: (id: string) => T | Promise<T>, options?: PermitRunOptions): Promise<T> {
     checkFunction(fn, "fn");
     const { wait, lease, signal } = checkOptions(options, ["wait", "lease", "signal"], "run");
-    const taking = this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
+    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
+    const taking = new TakePermit(this.#number, lease, limit, signal).start();
     return this.#number.run(
       taking,
       ({ id }) => fn(id),
@@ -208,11 +204,6 @@ export class PermitExpirableSemaphore {
     const { env, key } = number;
     const keys = keysOf(number, callTombstone(key, `${env.clientId}:${what}`));
     return { keys, call: env.mint() };
-  }
-
-  async #take(wait: number, lease: unknown, signal: unknown): Promise<Permit | undefined> {
-    const patience = { wait, signal: checkSignal(signal) };
-    return new TakePermit(this.#number, checkLease(lease), patience).start();
   }
 
   /** Gives back the permit of a run; resolves with its loss, if it was lost. */

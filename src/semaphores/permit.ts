@@ -1,4 +1,5 @@
 /** One permit with an id and a lease: how it is taken, kept by the watchdog, and ended. */
+import { checkLease } from "../base/arguments.js";
 import { elapsedSince, type Instant, instant } from "../base/clock.js";
 import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents } from "../base/events.js";
@@ -12,7 +13,7 @@ import { Leased } from "../watchdog/leased.js";
 import type { Renewal, RenewalScript } from "../watchdog/watchdog.js";
 import { permitKey } from "./live-permits.js";
 import { MARKER_TTL, type SharedNumber } from "./number.js";
-import { type Attempt, type Patience, Request } from "./request.js";
+import { type Attempt, Request } from "./request.js";
 
 /** What a call gets; one that is kept may be lost. */
 export interface Permit {
@@ -52,9 +53,9 @@ export class TakePermit extends Request<Permit> {
   readonly #id: string = permitId();
   readonly #lease: number | undefined;
 
-  constructor(number: SharedNumber, lease: number | undefined, patience: Patience) {
-    super(number, patience);
-    this.#lease = lease;
+  constructor(number: SharedNumber, lease: unknown, wait: number, signal: unknown) {
+    super(number, wait, signal);
+    this.#lease = checkLease(lease);
   }
 
   protected override get attempt(): ScriptCall {

@@ -1,9 +1,9 @@
 /** One call that waits for a number in Redis: free permits, or the opening of a latch. */
+import { checkSignal } from "../base/arguments.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Waiter } from "../waiting/waiter.js";
-import type { Limits } from "../waiting/wanted.js";
 import type { SharedNumber } from "./number.js";
 
 /**
@@ -14,17 +14,14 @@ export type Attempt<G> =
   | { readonly granted: true; readonly value: G; readonly remaining?: number }
   | { readonly granted: false; readonly ttl: number };
 
-/** How long a call waits. */
-export type Patience = Omit<Limits, "begun">;
-
 /** `G`: what a try is granted; `R`: what the call resolves with, or with undefined if it is refused and its time is up. */
 export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | undefined> {
   /** The server may have granted, or may yet grant, what the call does not know of. */
   #isUnsure = false;
   #isUndone = false;
 
-  constructor(number: SharedNumber, { wait, signal }: Patience) {
-    super(number, { wait, signal, begun: number.env.clock.mono() });
+  constructor(number: SharedNumber, wait: number, signal: unknown) {
+    super(number, { wait, signal: checkSignal(signal), begun: number.env.clock.mono() });
   }
 
   /** What a try sends. */

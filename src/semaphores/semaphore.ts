@@ -1,10 +1,10 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
-import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import { checkFunction, checkInteger, checkOptions, checkWait } from "../base/arguments.js";
 import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
+import { RunningPermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { type Attempt, type Patience, Request } from "./request.js";
-import { RunningPermits } from "./running-permits.js";
+import { type Attempt, Request } from "./request.js";
 
 /** Options of calls that wait. */
 export interface SignalOptions {
@@ -27,8 +27,8 @@ class Take<R> extends Request<number, R> {
   readonly #as: (taken: number) => R;
 
   /** It resolves with what `as` makes of the number of permits. */
-  constructor(number: SharedNumber, count: number, patience: Patience, as: (taken: number) => R) {
-    super(number, patience);
+  constructor(number: SharedNumber, count: number, wait: number, signal: unknown, as: (taken: number) => R) {
+    super(number, wait, signal);
     this.#count = count;
     this.#marker = number.marker();
     this.#as = as;
@@ -100,7 +100,8 @@ export class Semaphore {
    */
   async acquire(permits: number = 1, options?: SignalOptions): Promise<void> {
     const { signal } = checkOptions(options, ["signal"], "acquire");
-    await this.#take(permits, Number.POSITIVE_INFINITY, signal, Number);
+    const count = checkInteger(permits, "permits", 1);
+    await new Take(this.#number, count, Number.POSITIVE_INFINITY, signal, Number).start();
   }
 
   /**
@@ -110,7 +111,8 @@ export class Semaphore {
    */
   async tryAcquire(permits: number = 1, wait: number = 0, options?: SignalOptions): Promise<boolean> {
     const { signal } = checkOptions(options, ["signal"], "tryAcquire");
-    return (await this.#take(permits, checkWait(wait) ?? 0, signal, Number)) !== undefined;
+    const count = checkInteger(permits, "permits", 1);
+    return (await new Take(this.#number, count, checkWait(wait) ?? 0, signal, Number).start()) !== undefined;
   }
 
   /**
@@ -141,7 +143,7 @@ export class Semaphore {
 
   /** Takes all free permits; resolves with how many those were. @throws as {@link acquire} */
   async drainPermits(): Promise<number> {
-    return (await new Take(this.#number, 0, { wait: 0, signal: undefined }, Number).start()) ?? 0;
+    return (await new Take(this.#number, 0, 0, undefined, Number).start()) ?? 0;
   }
 
   /**
@@ -152,22 +154,14 @@ export class Semaphore {
   async run<T>(fn: () => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T> {
     checkFunction(fn, "fn");
     const { permits = 1, wait, signal } = checkOptions(options, ["permits", "wait", "signal"], "run");
-    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
-    const running = (count: number) => new RunningPermits(this.#number, count);
-    return this.#number.run(
-      this.#take(permits, limit, signal, running),
-      () => fn(),
-      (taken) => taken.end(),
-    );
-  }
-
-  async #take<R>(
-    permits: unknown,
-    wait: number,
-    signal: unknown,
-    as: (taken: number) => R,
-  ): Promise<R | undefined> {
     const count = checkInteger(permits, "permits", 1);
-    return new Take(this.#number, count, { wait, signal: checkSignal(signal) }, as).start();
+    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
+    const number = this.#number;
+    const taking = new Take(number, count, limit, signal, () => new RunningPermits(number, count)).start();
+    return number.run(
+      taking,
+      () => fn(),
+      (running) => running.end(),
+    );
   }
 }
