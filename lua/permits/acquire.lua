@@ -12,7 +12,7 @@
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
 --   {1, free, ms}  granted; permits that are left; when the next lease ends, -1 if none does
---   {0, set, ms}   none is free; set: 0 if nobody has set how many there are; likewise
+--   {0, 0, ms}     none is free; likewise
 --   {2, 0, 0}      this id is over
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
@@ -38,7 +38,7 @@ elseif free > 0 then
     redis.call('PEXPIRE', leases, ttl)
   end
 else
-  granted, free = 0, redis.call('EXISTS', permits)
+  granted = 0
 end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}

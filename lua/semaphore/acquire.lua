@@ -9,7 +9,7 @@
 --   markerTtl  ms      how long a call may be sent again
 -- REPLY
 --   {1, free, taken}  granted; permits that are left; a text: how many it took, now or at an earlier run
---   {0, set}          not so many are free; set: 0 if nobody has set how many there are
+--   {0}               not so many are free
 --   {2}               this call is over
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
@@ -27,7 +27,7 @@ end
 -- All of them as Redis has it, because Lua's numbers are not exact so far.
 local taken = count == '0' and free > 0 and redis.call('GET', permits) or count
 if free < tonumber(taken) then
-  return {0, redis.call('EXISTS', permits)}
+  return {0}
 end
 if taken ~= '0' then
   redis.call('DECRBY', permits, taken)

@@ -42,11 +42,8 @@ export interface LockEvents {
   acquired: LockEvent & { readonly waited: number; readonly nested: boolean; readonly lease?: number };
   /** A hold or permits were given back, `held` after the grant, if this client knows of the grant. */
   released: LockEvent & { readonly held?: number };
-  /**
-   * A call waits, because it was refused or stands behind other calls. `permits`: it found that nobody has set how many
-   * permits there are.
-   */
-  waiting: LockEvent & { readonly permits?: "unset" };
+  /** A call waits, because it was refused or stands behind other calls. */
+  waiting: LockEvent;
   /**
    * A call that does not wait was refused, because others have the lock: `tryLock()` without a wait resolves with null.
    */

@@ -668,7 +668,7 @@ local ttl = redis.call('PTTL', permits)
 if ttl > 0 then
 redis.call('PEXPIRE', leases, ttl) end
 else
-granted, free = 0, redis.call('EXISTS', permits) end
+granted = 0 end
 local ends = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2]
 return {granted, math.max(0, free), ends and tonumber(ends) < NEVER and ends - now or -1}`,
 );
@@ -1123,7 +1123,7 @@ redis.call('PEXPIRE', marker, markerTtl)
 return {1, math.max(0, free), earlier} end
 local taken = count == '0' and free > 0 and redis.call('GET', permits) or count
 if free < tonumber(taken) then
-return {0, redis.call('EXISTS', permits)} end
+return {0} end
 if taken ~= '0' then
 redis.call('DECRBY', permits, taken) end
 redis.call('DEL', marker)

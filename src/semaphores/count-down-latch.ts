@@ -1,9 +1,9 @@
 /** The latch: a gate that opens for all when it has been counted down to zero. */
-import { checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
+import { checkInteger, checkOptions, checkWait } from "../base/arguments.js";
 import { latchCountDown } from "../scripts/generated.js";
 import { readNumber } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
+import { checkNumber, type SharedNumber } from "./number.js";
 import { type Attempt, Request } from "./request.js";
 import type { SignalOptions } from "./semaphore.js";
 
@@ -18,6 +18,10 @@ class Opening extends Request<true> {
 
   protected override read(reply: unknown): Attempt<true> {
     return readNumber(reply).permits > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true };
+  }
+
+  protected override accept(): true {
+    return true;
   }
 
   protected override undo(): undefined {
@@ -62,12 +66,8 @@ export class CountDownLatch {
    * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async countDown(): Promise<void> {
-    const number = this.#number;
-    number.env.assertOpen(this.name);
-    const marker = number.marker();
-    await number.give((latest) =>
-      latchCountDown.with([number.key, number.channel, marker], [MARKER_TTL, latest, number.publish]),
-    );
+    this.#number.env.assertOpen(this.name);
+    await this.#number.give((keys, once) => latchCountDown.with(keys, once));
   }
 
   /**
@@ -77,8 +77,8 @@ export class CountDownLatch {
    */
   async await(wait?: number, options?: SignalOptions): Promise<boolean> {
     const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
-    const signal = checkSignal(checkOptions(options, ["signal"], "await").signal);
-    return (await new Opening(this.#number, { wait: limit, signal }).start()) ?? false;
+    const { signal } = checkOptions(options, ["signal"], "await");
+    return (await new Opening(this.#number, limit, signal).start()) ?? false;
   }
 
   /**

@@ -2,74 +2,58 @@
 import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LiveSet } from "../base/live-set.js";
 import type { Env } from "../env.js";
-import type { KeptPermit } from "./kept-permit.js";
 import type { SharedNumber } from "./number.js";
-
-/** A permit, by its semaphore and its id. */
-type Named = Pick<KeptPermit, "number" | "id">;
+import type { KeptPermit } from "./permit.js";
 
 export class LivePermits {
   readonly live: LiveSet<KeptPermit | RunningPermits>;
+  readonly #env: Env;
   /** The releases under way, by {@link permitKey}; each resolves with whether the permit was out. */
   readonly #returning = new Map<string, Promise<boolean>>();
 
   constructor(env: Env) {
+    this.#env = env;
     this.live = env.liveSet();
   }
 
-  keep(permit: KeptPermit): void {
-    this.live.add(permit, permitKey(permit));
-  }
-
-  drop(permit: KeptPermit): void {
-    this.live.remove(permit, permitKey(permit));
-  }
-
   /** The permit of this id, if this client looks after it. */
-  kept(permit: Named): KeptPermit | undefined {
-    return this.live.get(permitKey(permit)) as KeptPermit | undefined;
+  kept(number: SharedNumber, id: string): KeptPermit | undefined {
+    return this.live.get(permitKey(number, id)) as KeptPermit | undefined;
   }
 
   /** The release of this permit that is under way, if there is one. */
-  returning(permit: Named): Promise<boolean> | undefined {
-    return this.#returning.get(permitKey(permit));
+  returning(number: SharedNumber, id: string): Promise<boolean> | undefined {
+    return this.#returning.get(permitKey(number, id));
   }
 
-  /** The close of the client gives it back. */
-  closed(permit: Named): void {
-    this.#returning.set(permitKey(permit), Promise.resolve(true));
-  }
-
-  /** Notes a release that is under way. */
-  returns(permit: Named, work: Promise<boolean>): void {
-    const where = permitKey(permit);
+  /** Notes a release that is under way; once the client closes, for good: a later call for it has nobody to ask. */
+  returns(number: SharedNumber, id: string, work: Promise<boolean>): void {
+    const where = permitKey(number, id);
     this.#returning.set(where, work);
-    const done = () => this.#returning.delete(where);
+    const done = () => this.#env.closed || this.#returning.delete(where);
     work.then(done, done);
   }
 }
 
 /** Has the key of the semaphore in it, because a user may ask one semaphore for another's permit. */
-function permitKey({ number, id }: Named): string {
-  return `${id}${number.key}`;
+export function permitKey({ key }: SharedNumber, id: string): string {
+  return `${id}${key}`;
 }
 
 /** Permits of a `run`. The close of the client gives them back, because nobody else can. */
 export class RunningPermits {
-  lost: LockLostError | undefined;
   declare readonly id?: never;
   readonly number: SharedNumber;
   readonly #count: number;
-  readonly #permits: LivePermits;
   /** When they were taken, in monotonic milliseconds. */
   readonly #since: number;
+  #lost: LockLostError | undefined;
 
-  constructor(number: SharedNumber, count: number, permits: LivePermits) {
+  constructor(number: SharedNumber, count: number) {
     this.number = number;
     this.#count = count;
-    this.#permits = permits;
     this.#since = number.env.clock.mono();
-    permits.live.add(this);
+    number.env.permits.live.add(this);
   }
 
   get held(): number {
@@ -77,17 +61,21 @@ export class RunningPermits {
   }
 
   lose(reason: LossReason): void {
-    this.lost = new LockLostError(this.number.lockName, reason, this.number.env.clock.wall());
+    this.#lost = new LockLostError(this.number.lockName, reason, this.number.env.clock.wall());
     this.number.emit("lost", { reason, held: this.held });
-    void this.#ended(this.number.add(this.#count, ""));
+    void this.#giveBack();
   }
 
-  async end(): Promise<void> {
-    if (!this.lost) await this.#ended(this.number.giveBack(this.#count, this.held));
+  /** Gives them back, unless they are lost: resolves with the loss then. */
+  async end(): Promise<LockLostError | undefined> {
+    const { held } = this;
+    if (!this.#lost) await this.#giveBack(() => this.number.emit("released", { held }));
+    return this.#lost;
   }
 
-  async #ended(given: Promise<void>): Promise<void> {
-    this.#permits.live.remove(this);
-    await given.catch((cause: unknown) => this.number.emit("error", { cause }));
+  async #giveBack(done?: () => void): Promise<void> {
+    const { number } = this;
+    number.env.permits.live.remove(this);
+    await number.add(this.#count, "", done).catch((cause: unknown) => number.emit("error", { cause }));
   }
 }

@@ -8,20 +8,18 @@
  * not at all.
  */
 
-import { checkInteger } from "../base/arguments.js";
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
-import { LockTimeoutError } from "../base/errors.js";
+import { LockLostError, LockTimeoutError } from "../base/errors.js";
 import type { Details, LockEventName, LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
 import type { Traits } from "../base/traits.js";
-import { noop } from "../base/work.js";
+import { noop, quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { counterInspect, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Wanted } from "../waiting/wanted.js";
-import type { ServerClock } from "./server-clock.js";
 
 /** Milliseconds for which a call may be sent again after its first execution. */
 export const MARKER_TTL = 60_000;
@@ -33,9 +31,9 @@ const LONGEST_WORK = 40_000;
 /** The reply of a script that was run too late. */
 const TOO_LATE = -1;
 
-const COUNTED: Traits = {};
-/** Its opening takes nothing from those who wait for it. */
-const LATCH: Traits = { shared: true };
+type GivingKeys = [number: string, channel: string, marker: string];
+/** What makes a script run once: until when its marker is there, and until when it may be run by the server's clock. */
+type Once = [markerTtl: number, latest: number, publish: "PUBLISH" | "SPUBLISH"];
 
 export class SharedNumber implements Wanted {
   readonly env: Env;
@@ -44,17 +42,16 @@ export class SharedNumber implements Wanted {
   readonly key: string;
   readonly channel: string;
   readonly traits: Traits;
-  readonly #serverClock: ServerClock;
 
-  constructor(env: Env, kind: LockKind, lockName: string, key: string, serverClock: ServerClock) {
+  constructor(env: Env, kind: LockKind, lockName: string, key: string) {
     this.env = env;
     this.kind = kind;
     this.lockName = lockName;
     this.key = key;
-    this.#serverClock = serverClock;
     const isLatch = kind === "latch";
     this.channel = isLatch ? latchChannel(key, env.runner.isCluster) : semaphoreChannel(key);
-    this.traits = isLatch ? LATCH : COUNTED;
+    // The opening of a latch takes nothing from those who wait for it.
+    this.traits = { shared: isLatch };
   }
 
   get siteName(): string {
@@ -75,16 +72,8 @@ export class SharedNumber implements Wanted {
     return callTombstone(this.key, this.env.wireId());
   }
 
-  /** Sends a call until Redis has answered; it is made anew each time. */
-  callUntilAnswered(make: () => ScriptCall): Promise<number> {
-    return this.env.runner.callUntilAnswered(this.lockName, make, Number);
-  }
-
-  /** Gives back what the call of this id took or may yet take, until Redis has answered. */
-  undo(id: string, undoing: (id: string) => ScriptCall): Promise<unknown> {
-    const { env, key, kind } = this;
-    const undo = ([first = ""]: readonly string[]) => this.callUntilAnswered(() => undoing(first));
-    return env.runner.cleanUp.add(id, { key, name: `${kind}/${key}`, together: false, undo });
+  emit<E extends LockEventName>(event: E, more: Details<E>): void {
+    this.env.events.emit(event, more, this);
   }
 
   /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */
@@ -92,36 +81,55 @@ export class SharedNumber implements Wanted {
     if (this.env.ended) this.env.assertOpen(this.lockName);
   }
 
+  /** Sends a call that reads, or that is as good as once when it is sent again. */
+  async ask<T>(make: () => ScriptCall, read: (reply: unknown) => T): Promise<T> {
+    const { env, lockName } = this;
+    env.assertOpen(lockName);
+    return env.runner.call(lockName, make, read).catch(tellCaller);
+  }
+
+  /** Sends a call until Redis has answered. */
+  untilAnswered(make: () => ScriptCall): Promise<number> {
+    return this.env.runner.callUntilAnswered(this.lockName, make, Number);
+  }
+
+  /** Gives back in the background, by `undoing`, what the call of this id took or may yet take. Never rejects. */
+  undo(id: string, undoing: (id: string) => Promise<unknown>): Promise<void> {
+    const { env, key, siteName: name } = this;
+    const undo = ([first = ""]: readonly string[]) => undoing(first);
+    const undone = quietly(env.runner.cleanUp.add(id, { key, name, together: false, undo }));
+    env.settle(undone);
+    return undone;
+  }
+
   /**
-   * Makes a change that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails
-   * then. The call is made for each try, with the time of the server's clock until which it may be run. `done`: called when
-   * Redis has answered, however late. Allowed while the client closes, since permits have to be given back.
+   * Makes a change that goes on in the background if Redis gives no answer in time. `make` gets the keys and what else each
+   * such script is told. `done`: called when Redis has answered, however late.
    * @throws as {@link goOn}
    */
-  give(make: (latest: number) => ScriptCall, done: () => void = noop): Promise<number> {
-    const { runner, clock } = this.env;
+  give(make: (keys: GivingKeys, once: Once) => ScriptCall, done: () => void = noop): Promise<number> {
+    const { runner, clock, serverClock } = this.env;
+    const { lockName, key } = this;
+    const keys: GivingKeys = [key, this.channel, this.marker()];
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
+    const call = () => make(keys, [MARKER_TTL, serverClock.in(key, left()), this.publish]);
+    const read = (reply: unknown) => serverClock.hear(key, reply);
     return this.goOn(async () => {
-      for (;;) {
-        const word = await runner.callUntilAnswered(
-          this.lockName,
-          () => make(this.#serverClock.in(this.key, left())),
-          this.#readWord,
-          left(),
-        );
-        if (word !== TOO_LATE) {
-          done();
-          return word;
-        }
-        // Otherwise the client did not know the server's clock. This answer told it, so the next try can be run.
-        if (left() < 0) throw runner.unavailable(this.lockName);
+      let word = TOO_LATE;
+      // The first call of a client does not know the server's clock. Its answer tells it, so the next try can be run.
+      while (word === TOO_LATE) {
+        if (left() < 0) throw runner.unavailable(lockName);
+        word = await runner.callUntilAnswered(lockName, call, read, left());
       }
+      done();
+      return word;
     });
   }
 
   /**
    * Runs work that goes on in the background if Redis gives no answer in time; the event `error` comes if it fails then.
+   * Allowed while the client closes, since permits have to be given back.
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   async goOn<T>(begin: () => Promise<T>): Promise<T> {
@@ -129,37 +137,14 @@ export class SharedNumber implements Wanted {
     const { runner } = env;
     this.assertNotEnded();
     const work = begin();
-    let isOpen = true;
-    const over = () => {
-      isOpen = false;
-    };
-    work.then(over, over);
     env.settle(work);
-    return runner.withTimeout(lockName, work).catch((error: unknown) => {
-      if (isOpen) work.catch((cause: unknown) => this.emit("error", { cause }));
+    let isTold = false;
+    const outcome = runner.withTimeout(lockName, work);
+    work.catch((cause: unknown) => isTold && this.emit("error", { cause }));
+    return outcome.catch((error: unknown) => {
+      isTold = true;
       return tellCaller(error);
     });
-  }
-
-  /** Reads `{word, time}`. */
-  readonly #readWord = (reply: unknown): number => {
-    const [word = TOO_LATE, seconds = 0] = (reply as unknown[]).map(Number);
-    this.#serverClock.hear(this.key, seconds);
-    return word;
-  };
-
-  /** The error of a run whose wait is over; `had`: what the semaphore had. */
-  tooFew(had: string, waited: number): LockTimeoutError {
-    const what = `semaphore "${this.lockName}" had ${had}`;
-    const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
-    return new LockTimeoutError(this.lockName, waited, { what, cure });
-  }
-
-  /** Sends a call that reads, or that is as good as once when it is sent again. */
-  async ask<T>(make: () => ScriptCall, read: (reply: unknown) => T): Promise<T> {
-    const { env, lockName } = this;
-    env.assertOpen(lockName);
-    return env.runner.call(lockName, make, read).catch(tellCaller);
   }
 
   /** The number as it is, and how many permits with a lease are out. */
@@ -177,45 +162,43 @@ export class SharedNumber implements Wanted {
   /** Sets the number, unless there is one, and tells waiters `message`. Resolves with whether this call set it. */
   async trySet(count: number, message: string = String(count)): Promise<boolean> {
     this.env.assertOpen(this.lockName);
-    const marker = this.marker();
-    const make = (latest: number) =>
-      counterTrySet.with(
-        [this.key, this.channel, marker],
-        [count, message, MARKER_TTL, latest, this.publish],
-      );
-    return (await this.give(make)) === 1;
-  }
-
-  /** Makes more permits. */
-  async addPermits(permits: number): Promise<void> {
-    const count = checkInteger(permits, "permits", 1);
-    this.env.assertOpen(this.lockName);
-    // Redisson's message for new permits with a lease is how many are new; for all others it is how many are free.
-    await this.add(count, this.kind === "permits" ? String(count) : "");
+    return (await this.give((keys, once) => counterTrySet.with(keys, [count, message, ...once]))) === 1;
   }
 
   /**
-   * Gives back permits that were taken. The event `released` comes when Redis has answered, however late; `held`:
-   * milliseconds since the grant.
+   * Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total.
+   * `done`: as of {@link give}.
    */
-  giveBack(count: number, held?: number): Promise<void> {
-    const released = () => this.emit("released", held === undefined ? {} : { held });
-    return this.add(count, "", released);
-  }
-
-  /** Adds permits, given back or new: Redis does not tell these apart. `message`: what waiters are told; empty for the total. */
   async add(count: number, message: string, done?: () => void): Promise<void> {
-    const marker = this.marker();
-    const make = (latest: number) =>
-      semaphoreRelease.with(
-        [this.key, this.channel, marker],
-        [count, message, MARKER_TTL, latest, this.publish],
-      );
-    await this.give(make, done);
+    await this.give((keys, once) => semaphoreRelease.with(keys, [count, message, ...once]), done);
   }
 
-  emit<E extends LockEventName>(event: E, more: Details<E>): void {
-    this.env.events.emit(event, more, this);
+  /**
+   * Runs fn with what `taking` takes. Then `end` gives it back, and resolves with the loss of what was lost meanwhile. What
+   * fn throws always wins.
+   */
+  async run<P, T>(
+    taking: Promise<P | undefined>,
+    fn: (taken: P) => T | Promise<T>,
+    end: (taken: P) => Promise<LockLostError | undefined>,
+  ): Promise<T> {
+    const { clock } = this.env;
+    const begun = clock.mono();
+    const taken = await taking;
+    if (taken === undefined) {
+      const what = `semaphore "${this.lockName}" had too few free permits`;
+      const cure = "wait longer, or call trySetPermits() first, if nobody ever has";
+      throw new LockTimeoutError(this.lockName, clock.mono() - begun, { what, cure });
+    }
+    let result: T;
+    let lost: LockLostError | undefined;
+    try {
+      result = await fn(taken);
+    } finally {
+      lost = await end(taken);
+    }
+    if (lost) throw new LockLostError(this.lockName, lost.reason, lost.since, { value: result });
+    return result;
   }
 }
 

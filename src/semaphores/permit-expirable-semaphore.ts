@@ -1,20 +1,11 @@
 /** The semaphore whose permits have an id and a lease each: permits of a process that died come back by themselves. */
-import {
-  checkFunction,
-  checkInteger,
-  checkLease,
-  checkOptions,
-  checkSignal,
-  checkWait,
-} from "../base/arguments.js";
+import { checkFunction, checkInteger, checkOptions, checkWait } from "../base/arguments.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone } from "../base/names.js";
 import { permitsSet, permitsUpdate } from "../scripts/generated.js";
-import { KeptPermit } from "./kept-permit.js";
-import type { LivePermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { checkId, endPermit, keysOf, type Permit, TakePermit } from "./permit-want.js";
+import { checkId, endPermit, type KeptPermit, keysOf, type Permit, TakePermit } from "./permit.js";
 import type { SignalOptions } from "./semaphore.js";
 
 /** Options of {@link PermitExpirableSemaphore.acquire}. */
@@ -46,14 +37,12 @@ export class PermitExpirableSemaphore {
   /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
-  readonly #permits: LivePermits;
 
   /** Made by `LockClient.getPermitExpirableSemaphore`. @internal */
-  constructor(number: SharedNumber, permits: LivePermits) {
+  constructor(number: SharedNumber) {
     checkNumber(number, "getPermitExpirableSemaphore");
     this.name = number.lockName;
     this.#number = number;
-    this.#permits = permits;
   }
 
   /**
@@ -72,7 +61,8 @@ export class PermitExpirableSemaphore {
    */
   async acquire(options?: PermitOptions): Promise<string> {
     const { lease, signal } = checkOptions(options, ["lease", "signal"], "acquire");
-    return ((await this.#take(Number.POSITIVE_INFINITY, lease, signal)) as Permit | KeptPermit).id;
+    const permit = await new TakePermit(this.#number, lease, Number.POSITIVE_INFINITY, signal).start();
+    return (permit as Permit).id;
   }
 
   /**
@@ -82,7 +72,8 @@ export class PermitExpirableSemaphore {
    */
   async tryAcquire(wait?: number, lease?: number, options?: SignalOptions): Promise<string | null> {
     const { signal } = checkOptions(options, ["signal"], "tryAcquire");
-    return (await this.#take(checkWait(wait) ?? 0, lease, signal))?.id ?? null;
+    const permit = await new TakePermit(this.#number, lease, checkWait(wait) ?? 0, signal).start();
+    return permit?.id ?? null;
   }
 
   /**
@@ -93,26 +84,13 @@ export class PermitExpirableSemaphore {
   async run<T>(fn: (id: string) => T | Promise<T>, options?: PermitRunOptions): Promise<T> {
     checkFunction(fn, "fn");
     const { wait, lease, signal } = checkOptions(options, ["wait", "lease", "signal"], "run");
-    const number = this.#number;
-    const { clock } = number.env;
-    const begun = clock.mono();
-    const taken = await this.#take(checkWait(wait) ?? Number.POSITIVE_INFINITY, lease, signal);
-    if (!taken) throw number.tooFew("no free permit", clock.mono() - begun);
-    const { id } = taken;
-    let result: T;
-    let wasOut = true;
-    try {
-      result = await fn(id);
-    } finally {
-      wasOut = await this.tryRelease(id).catch((cause: unknown) => {
-        number.emit("error", { permitId: id, cause });
-        return true;
-      });
-    }
-    const lost = taken instanceof KeptPermit ? taken.lost : undefined;
-    const { reason = "expired", since = clock.wall() } = lost ?? {};
-    if (lost || !wasOut) throw new LockLostError(this.name, reason, since, { value: result });
-    return result;
+    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
+    const taking = new TakePermit(this.#number, lease, limit, signal).start();
+    return this.#number.run(
+      taking,
+      ({ id }) => fn(id),
+      (permit) => this.#end(permit),
+    );
   }
 
   /**
@@ -139,10 +117,9 @@ export class PermitExpirableSemaphore {
       number.assertNotEnded();
       return false;
     }
-    const permit = { number, id: known };
-    const returning = this.#permits.returning(permit);
+    const returning = number.env.permits.returning(number, known);
     if (returning) return number.env.runner.withTimeout(this.name, returning);
-    const kept = this.#permits.kept(permit);
+    const kept = number.env.permits.kept(number, known);
     kept?.end();
     return this.#giveBack(known, kept);
   }
@@ -161,7 +138,7 @@ export class PermitExpirableSemaphore {
     if (known === undefined) return false;
     const { keys, call } = this.#setting(known);
     const update = () => permitsUpdate.with(keys, [known, ms, call, MARKER_TTL, number.publish]);
-    const kept = this.#permits.kept({ number, id: known });
+    const kept = number.env.permits.kept(number, known);
     const set = await number.ask(update, isOne);
     if (!kept) return set;
     if (!set) kept.gone();
@@ -212,7 +189,10 @@ export class PermitExpirableSemaphore {
    * UNSUPPORTED, WRONG_DATA, CLIENT_CLOSED
    */
   async addPermits(permits: number): Promise<void> {
-    await this.#number.addPermits(permits);
+    const count = checkInteger(permits, "permits", 1);
+    this.#number.env.assertOpen(this.name);
+    // Redisson's message is how many are new; of a plain semaphore it is how many are free.
+    await this.#number.add(count, String(count));
   }
 
   /**
@@ -226,37 +206,33 @@ export class PermitExpirableSemaphore {
     return { keys, call: env.mint() };
   }
 
-  async #take(wait: number, given: unknown, abort: unknown): Promise<Permit | KeptPermit | undefined> {
-    const ms = checkLease(given);
-    const signal = checkSignal(abort);
+  /** Gives back the permit of a run; resolves with its loss, if it was lost. */
+  async #end(permit: Permit): Promise<LockLostError | undefined> {
     const number = this.#number;
-    let kept: KeptPermit | undefined;
-    const accept = (granted: Permit, waited: number) => {
-      if (ms === undefined) kept = new KeptPermit(this.#permits, number, granted);
-      const event = { waited, nested: false, permitId: granted.id };
-      number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
-    };
-    const lease = ms ?? number.env.settings.watchdogTimeout;
-    const permit = await new TakePermit(number, lease, { wait, signal, accept }).start();
-    return kept ?? permit;
+    const wasOut = await this.tryRelease(permit.id).catch((cause: unknown) => {
+      number.emit("error", { permitId: permit.id, cause });
+      return true;
+    });
+    if (permit.lost || wasOut) return permit.lost;
+    return new LockLostError(this.name, "expired", number.env.clock.wall());
   }
 
   /** Resolves with whether the permit was out. Its event comes when Redis has answered, however late. */
   #giveBack(id: string, kept: KeptPermit | undefined): Promise<boolean> {
     const number = this.#number;
-    const call = number.env.wireId();
-    const begun = instant(number.env.clock);
+    const { clock } = number.env;
+    const begun = instant(clock);
     const answered = (word: number) => {
       // So late, an earlier run of this command may have given it back, and its tombstone may have lapsed since.
-      const out = word === 1 || elapsedSince(number.env.clock, begun) > MARKER_TTL;
+      const out = word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
       const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
       if (out) number.emit("released", about);
       else if (kept) number.emit("lost", { ...about, reason: "expired" });
       return out;
     };
     return number.goOn(() => {
-      const work = number.callUntilAnswered(() => endPermit(number, id, call)).then(answered);
-      this.#permits.returns({ number, id }, work);
+      const work = endPermit(number, id).then(answered);
+      number.env.permits.returns(number, id, work);
       return work;
     });
   }

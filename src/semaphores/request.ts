@@ -1,33 +1,27 @@
 /** One call that waits for a number in Redis: free permits, or the opening of a latch. */
+import { checkSignal } from "../base/arguments.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
-import { quietly } from "../base/work.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Waiter } from "../waiting/waiter.js";
-import type { Limits } from "../waiting/wanted.js";
 import type { SharedNumber } from "./number.js";
 
 /**
  * The answer to a try. Granted: `remaining` of the number is free for other calls. Refused: `ttl` is in how many
- * milliseconds it may be free without a message; -1 if that is not known. `isUnset`: nobody has set the number.
+ * milliseconds it may be free without a message; -1 if that is not known.
  */
 export type Attempt<G> =
   | { readonly granted: true; readonly value: G; readonly remaining?: number }
-  | { readonly granted: false; readonly ttl: number; readonly isUnset?: boolean };
+  | { readonly granted: false; readonly ttl: number };
 
-export interface RequestOptions<G> extends Omit<Limits, "begun"> {
-  /** Gets the grant before the caller, after the call has `waited` so many milliseconds. */
-  readonly accept?: (granted: G, waited: number) => void;
-}
-
-export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> {
-  readonly #accept: RequestOptions<G>["accept"];
+/** `G`: what a try is granted; `R`: what the call resolves with, or with undefined if it is refused and its time is up. */
+export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | undefined> {
+  /** The server may have granted, or may yet grant, what the call does not know of. */
   #isUnsure = false;
-  #isUnset = false;
+  #isUndone = false;
 
-  constructor(number: SharedNumber, { wait, signal, accept }: RequestOptions<G>) {
-    super(number, { wait, signal, begun: number.env.clock.mono() });
-    this.#accept = accept;
+  constructor(number: SharedNumber, wait: number, signal: unknown) {
+    super(number, { wait, signal: checkSignal(signal), begun: number.env.clock.mono() });
   }
 
   /** What a try sends. */
@@ -36,10 +30,13 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
   /** @throws LOCK_LOST if a grant came too late */
   protected abstract read(reply: unknown): Attempt<G>;
 
-  /** Gives back what a try was granted, or may still be granted; undefined if tries take nothing. */
-  protected abstract undo(): Promise<unknown> | undefined;
+  /** It is granted: what the call has of that is known, and told, before it resolves. */
+  protected abstract accept(granted: G, waited: number): R;
 
-  override async start(): Promise<G | undefined> {
+  /** Gives back what a try was granted, or may still be granted; undefined if tries take nothing. */
+  protected abstract undo(): Promise<void> | undefined;
+
+  override async start(): Promise<R | undefined> {
     const { env, lockName, signal } = this;
     env.assertOpen(lockName);
     if (signal?.aborted) throw signal.reason;
@@ -48,8 +45,8 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     return traceCall(context, this, () => super.start());
   }
 
-  protected override outcome(granted: G | undefined): G | undefined {
-    return granted;
+  protected override outcome(granted: G | undefined): R | undefined {
+    return granted === undefined ? undefined : this.accept(granted, this.env.clock.mono() - this.begun);
   }
 
   override step(): void {
@@ -74,11 +71,7 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     const attempt = this.read(reply);
     const { site } = this;
     this.rest();
-    if (!attempt.granted) {
-      this.#isUnset = attempt.isUnset === true;
-      return this.refuse(attempt.ttl);
-    }
-    this.#accept?.(attempt.value, this.#waited);
+    if (!attempt.granted) return this.refuse(attempt.ttl);
     this.grant(attempt.value);
     if (attempt.remaining) site?.hintFor(attempt.remaining);
   }
@@ -89,20 +82,9 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
     this.fail(error);
   }
 
-  protected override late(reply: unknown): void {
-    // Over one connection the undo is behind the try.
-    if (!this.env.replicas) return;
-    try {
-      if (!this.isGrant(reply)) return;
-    } catch {
-      // It was granted, for a lease that is over here.
-    }
-    this.#isUnsure = true;
-    void this.withdraw();
-  }
-
-  protected override tellWaiting(): void {
-    this.wanted.emit("waiting", this.#isUnset ? { permits: "unset" } : {});
+  protected override late(): void {
+    // Over the connection of replicas a try can be behind its undo. A call that goes on gets what this try took by its next.
+    if (this.#isUndone && this.env.replicas) void this.undo();
   }
 
   override unsure(): void {
@@ -110,14 +92,9 @@ export abstract class Request<G> extends Waiter<SharedNumber, G, G | undefined> 
   }
 
   protected override withdraw(): Promise<void> | undefined {
-    const undone = this.#isUnsure ? this.undo() : undefined;
-    if (!undone) return undefined;
+    if (!this.#isUnsure) return undefined;
     this.#isUnsure = false;
-    this.env.settle(undone);
-    return quietly(undone);
-  }
-
-  get #waited(): number {
-    return this.env.clock.mono() - this.begun;
+    this.#isUndone = true;
+    return this.undo();
   }
 }

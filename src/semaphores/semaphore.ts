@@ -1,11 +1,10 @@
 /** The semaphore: a number of permits, which have no owner and no lease. */
-import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } from "../base/arguments.js";
-import { LockLostError } from "../base/errors.js";
+import { checkFunction, checkInteger, checkOptions, checkWait } from "../base/arguments.js";
 import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { type LivePermits, RunningPermits } from "./live-permits.js";
+import { RunningPermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
-import { type Attempt, Request, type RequestOptions } from "./request.js";
+import { type Attempt, Request } from "./request.js";
 
 /** Options of calls that wait. */
 export interface SignalOptions {
@@ -22,14 +21,17 @@ export interface SemaphoreRunOptions extends SignalOptions {
 }
 
 /** Takes so many permits, or with 0 all that are free. Its tries count as one call, because they have one marker. */
-class Take extends Request<number> {
+class Take<R> extends Request<number, R> {
   readonly #count: number;
   readonly #marker: string;
+  readonly #as: (taken: number) => R;
 
-  constructor(number: SharedNumber, count: number, options: RequestOptions<number>) {
-    super(number, options);
+  /** It resolves with what `as` makes of the number of permits. */
+  constructor(number: SharedNumber, count: number, wait: number, signal: unknown, as: (taken: number) => R) {
+    super(number, wait, signal);
     this.#count = count;
     this.#marker = number.marker();
+    this.#as = as;
   }
 
   override get permits(): number {
@@ -42,21 +44,24 @@ class Take extends Request<number> {
 
   protected override read(reply: unknown): Attempt<number> {
     const [word, free = 0, taken = 0] = (reply as unknown[]).map(Number);
-    if (word !== 1) return { granted: false, ttl: -1, isUnset: word === 0 && free === 0 };
+    if (word !== 1) return { granted: false, ttl: -1 };
     return { granted: true, value: taken, remaining: free };
   }
 
-  protected override undo(): Promise<unknown> {
+  protected override accept(taken: number, waited: number): R {
+    const got = this.#as(taken);
+    if (this.#count > 0) this.wanted.emit("acquired", { waited, nested: false });
+    return got;
+  }
+
+  protected override undo(): Promise<void> {
     const { wanted: number } = this;
-    const { key, channel, publish } = number;
+    const { key, channel } = number;
     return number.undo(this.#marker, (marker) =>
-      semaphoreUndo.with([key, channel, marker], [MARKER_TTL, publish]),
+      number.untilAnswered(() => semaphoreUndo.with([key, channel, marker], [MARKER_TTL, number.publish])),
     );
   }
 }
-
-const SIGNAL: readonly string[] = ["signal"];
-const RUN: readonly string[] = ["permits", "wait", "signal"];
 
 /**
  * Permits that any number of processes share. A permit has no owner: any process may give it back. It has no lease
@@ -72,14 +77,12 @@ export class Semaphore {
   /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
-  readonly #permits: LivePermits;
 
   /** Made by `LockClient.getSemaphore`. @internal */
-  constructor(number: SharedNumber, permits: LivePermits) {
+  constructor(number: SharedNumber) {
     checkNumber(number, "getSemaphore");
     this.name = number.lockName;
     this.#number = number;
-    this.#permits = permits;
   }
 
   /**
@@ -96,7 +99,9 @@ export class Semaphore {
    * @throws UNAVAILABLE, UNSUPPORTED, WRONG_DATA, REPLICAS, CLIENT_CLOSED; `signal.reason`
    */
   async acquire(permits: number = 1, options?: SignalOptions): Promise<void> {
-    await this.#take("acquire", permits, Number.POSITIVE_INFINITY, options);
+    const { signal } = checkOptions(options, ["signal"], "acquire");
+    const count = checkInteger(permits, "permits", 1);
+    await new Take(this.#number, count, Number.POSITIVE_INFINITY, signal, Number).start();
   }
 
   /**
@@ -105,7 +110,9 @@ export class Semaphore {
    * @throws as {@link acquire}
    */
   async tryAcquire(permits: number = 1, wait: number = 0, options?: SignalOptions): Promise<boolean> {
-    return this.#take("tryAcquire", permits, checkWait(wait) ?? 0, options);
+    const { signal } = checkOptions(options, ["signal"], "tryAcquire");
+    const count = checkInteger(permits, "permits", 1);
+    return (await new Take(this.#number, count, checkWait(wait) ?? 0, signal, Number).start()) !== undefined;
   }
 
   /**
@@ -115,12 +122,15 @@ export class Semaphore {
    * than Redis counts (2^63-1): none is given back then
    */
   async release(permits: number = 1): Promise<void> {
-    await this.#number.giveBack(checkInteger(permits, "permits", 1));
+    const number = this.#number;
+    await number.add(checkInteger(permits, "permits", 1), "", () => number.emit("released", {}));
   }
 
   /** Makes more permits. @throws as {@link release} */
   async addPermits(permits: number): Promise<void> {
-    await this.#number.addPermits(permits);
+    const count = checkInteger(permits, "permits", 1);
+    this.#number.env.assertOpen(this.name);
+    await this.#number.add(count, "");
   }
 
   /**
@@ -133,7 +143,7 @@ export class Semaphore {
 
   /** Takes all free permits; resolves with how many those were. @throws as {@link acquire} */
   async drainPermits(): Promise<number> {
-    return (await new Take(this.#number, 0, { wait: 0, signal: undefined }).start()) ?? 0;
+    return (await new Take(this.#number, 0, 0, undefined, Number).start()) ?? 0;
   }
 
   /**
@@ -143,40 +153,15 @@ export class Semaphore {
    */
   async run<T>(fn: () => T | Promise<T>, options?: SemaphoreRunOptions): Promise<T> {
     checkFunction(fn, "fn");
-    const { permits = 1, wait, signal } = checkOptions(options, RUN, "run");
-    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
-    const { clock } = this.#number.env;
-    const begun = clock.mono();
-    let running: RunningPermits | undefined;
-    await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
-      running = new RunningPermits(this.#number, count, this.#permits);
-    });
-    if (!running) throw this.#number.tooFew("too few free permits", clock.mono() - begun);
-    let result: T;
-    try {
-      result = await fn();
-    } finally {
-      await running.end();
-    }
-    const { lost } = running;
-    if (lost) throw new LockLostError(this.name, lost.reason, lost.since, { value: result });
-    return result;
-  }
-
-  async #take(
-    where: string,
-    permits: unknown,
-    wait: number,
-    options: SignalOptions | undefined,
-    accept?: (count: number) => void,
-  ): Promise<boolean> {
+    const { permits = 1, wait, signal } = checkOptions(options, ["permits", "wait", "signal"], "run");
     const count = checkInteger(permits, "permits", 1);
-    const signal = checkSignal(checkOptions(options, SIGNAL, where).signal);
+    const limit = checkWait(wait) ?? Number.POSITIVE_INFINITY;
     const number = this.#number;
-    const told = (_taken: number, waited: number) => {
-      accept?.(count);
-      number.emit("acquired", { waited, nested: false });
-    };
-    return (await new Take(number, count, { wait, signal, accept: told }).start()) !== undefined;
+    const taking = new Take(number, count, limit, signal, () => new RunningPermits(number, count)).start();
+    return number.run(
+      taking,
+      () => fn(),
+      (running) => running.end(),
+    );
   }
 }

@@ -39,14 +39,16 @@ export class ServerClock {
     return Math.max(LONG_AGO, Math.floor(heard.time + leastElapsedSince(this.#runner.clock, heard.at) + ms));
   }
 
-  /** Notes the time that the answer to a call on this key told, in seconds. */
-  hear(key: string, seconds: number): void {
+  /** Reads the reply `{word, seconds}` of a call on this key: notes the time, and returns the word. */
+  hear(key: string, reply: unknown): number {
+    const [word, seconds] = (reply as unknown[]).map(Number) as [number, number];
     const heard = {
       at: instant(this.#runner.clock),
       time: seconds * 1_000,
       epoch: this.#runner.connectionEpoch,
     };
     this.#heard.set(this.#masterOf(key), heard);
+    return word;
   }
 
   #masterOf(key: string): string {

@@ -114,12 +114,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.toldId === undefined ? {} : { ownerId: this.toldId };
   }
 
-  /** Tells, once, that it waits. */
-  protected tellWaiting(): void {
-    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
-    this.wanted.emit("waiting", this.#told);
-  }
-
   /** Tells that it ends without a grant: by an abort, a close, or the time, if `error`, with which it rejects, is undefined. */
   protected tellEnd(error: unknown): void {
     if (error === undefined && this.wait === 0) return this.wanted.emit("rejected", this.#told);
@@ -272,7 +266,8 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.waitsSince = this.env.clock.mono();
     this.env.sites.calls.add(this);
     this.env.presence.begin();
-    this.tellWaiting();
+    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
+    this.wanted.emit("waiting", this.#told);
   }
 
   /** Is called when it is over. */

@@ -6,7 +6,7 @@ import { expect } from "vitest";
 import { ReplyError } from "../../../src/entries/testing/reply.js";
 import type { LockCallContext } from "../../../src/index.js";
 import { deferred, NAME, watch } from "../../support/place/index.js";
-import { ID, type Numbers, test } from "./place.js";
+import { ID, NEVER, type Numbers, test } from "./place.js";
 
 const BUSY = "NOREPLICAS Not enough good replicas to write.";
 
@@ -118,6 +118,35 @@ test("a release that no answer came to for 40 s does not count, and `error` tell
   ]);
   expect(await counts()).toEqual(["2", 0]);
 });
+
+for (const by of ["semaphore", "permits"] as const) {
+  test.with({ replicas: 1, replicasTimeout: 200, commandTimeout: 300 })(
+    `a grant of the ${by} by the connection of replicas that is answered late is had by the call if it still waits, and by nobody otherwise [§2 nothing-left] [B295]`,
+    async ({ a, server, semaphore, permits, pass, counts }) => {
+      server.instead = ({ name }) => (name === "WAIT" ? 1 : undefined);
+      const take = (wait: number): Promise<unknown> =>
+        by === "permits" ? permits().tryAcquire(wait, NEVER) : semaphore().tryAcquire(1, wait);
+      await semaphore().trySetPermits(0);
+      const waiting = watch(take(NEVER));
+      await pass(100);
+      a.keep("replies", a.connections[2]);
+      await semaphore(1).release();
+      await pass(2_000);
+      expect([waiting.state, (await counts())[0]]).toEqual(["pending", "0"]);
+      await a.letGo();
+      await pass(100);
+      expect([waiting.state, (await counts())[0]]).toEqual(["resolved", "0"]);
+      await semaphore(1).release();
+      a.keep("requests", a.connections[2]);
+      const givenUp = watch(take(0));
+      await pass(61_000);
+      expect(givenUp.outcome).toBe("UNAVAILABLE");
+      await a.letGo();
+      await pass(1_000);
+      expect((await counts())[0]).toBe("1");
+    },
+  );
+}
 
 // Microtasks between an answer and the close: at some of them the grant is on its way to the caller.
 for (let ticks = 0; ticks < 12; ticks++) {
