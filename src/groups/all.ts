@@ -9,9 +9,8 @@ import { isLockError, LockLostError } from "../base/errors.js";
 import { untilDeadline } from "../base/lease.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Grant } from "../lock/grant.js";
-import { TIME_IS_UP } from "../waiting/waiter.js";
 import { GroupCall } from "./group-call.js";
-import { isUnresponsive } from "./members.js";
+import { isUnresponsive, outcomes } from "./members.js";
 import type { Seat } from "./seat.js";
 
 /** What may be missing of a lease when the last member is granted: a share of it, and milliseconds. */
@@ -42,23 +41,21 @@ export class AllCall extends GroupCall {
     // It stands in no line of its own.
   }
 
-  override end(reason: unknown): void {
+  /** While it waits for one member, what that one's seat knows counts. */
+  override get isRefused(): boolean {
     const awaited = this.#awaited;
-    if (reason === TIME_IS_UP && awaited && !awaited.vote) {
-      this.unanswered = !awaited.isRefused || isUnresponsive(awaited.wanted);
-    }
-    super.end(reason);
+    if (!awaited || awaited.vote) return super.isRefused;
+    return awaited.isRefused && !isUnresponsive(awaited.wanted);
   }
 
   override voted(seat: Seat): void {
     if (this.state === "over" || !this.seats.includes(seat)) return;
     if (seat === this.#awaited) return seat.hold ? this.#tryOthers() : this.end(seat.error);
     // Both sides of one lock, one after the other.
-    const isSide = ({ isAsked, state, lockKey }: Seat) =>
-      !isAsked && state !== "over" && lockKey === seat.lockKey;
-    const side = this.seats.find(isSide);
+    const open = this.seats.filter(({ state }) => state !== "over");
+    const side = open.find(({ isAsked, lockKey }) => !isAsked && lockKey === seat.lockKey);
     if (side) return seat.hold ? side.ask() : side.leave();
-    if (this.seats.every(({ state }) => state === "over")) this.#count();
+    if (open.length === 0) this.#count();
   }
 
   /** Others of this process wait for a member: a try of all would disturb them, and be refused. */
@@ -79,7 +76,7 @@ export class AllCall extends GroupCall {
 
   #tryOthers(): void {
     const others = this.seats.filter(({ isAsked }) => !isAsked);
-    if (others.length === 0) return void this.#conclude();
+    if (others.length === 0) return this.#conclude();
     this.tries();
     this.wanted.gather();
     for (const seat of others) {
@@ -94,15 +91,14 @@ export class AllCall extends GroupCall {
     const refused = this.seats.find(({ vote }) => vote === "refused");
     if (refused && this.wait > 0) this.announce();
     if (this.state === "over") return;
-    const failed = this.seats.filter(({ vote }) => vote === "late" || vote === "failed");
     // Silence changes nothing for a call that has waited, nor for one that is refused anyhow.
     const mayPass = this.hasWaited || refused !== undefined;
-    const fault = failed.find(({ error }) => !(mayPass && isLockError(error, "UNAVAILABLE")));
+    const isSilent = ({ error }: Seat) => mayPass && isLockError(error, "UNAVAILABLE");
+    const fault = this.seats.find((seat) => seat.error !== undefined && !isSilent(seat));
     if (fault) return this.end(fault.error);
-    const [silent] = failed;
-    this.unanswered = !refused && silent !== undefined;
-    const missing = refused ?? silent;
-    if (!missing) return void this.#conclude();
+    const missing = refused ?? this.seats.find(isSilent);
+    this.unanswered = !refused && missing !== undefined;
+    if (!missing) return this.#conclude();
     this.giveBack();
     if (this.wait === 0) return this.refuse(0);
     this.#lost++;
@@ -117,18 +113,23 @@ export class AllCall extends GroupCall {
   }
 
   /** All members are taken. The lease begins now, so what was taken before is raised; a silent member keeps its deadline. */
-  async #conclude(): Promise<void> {
+  #conclude(): void {
     const { lease } = this.asked;
     const grants = this.seats.flatMap(({ hold }) => hold?.grant ?? []);
     const short = lease === undefined ? [] : grants.filter((grant) => isShort(grant, lease));
-    const raised = await Promise.allSettled(short.map((grant) => grant.extend(lease as number)));
-    for (const each of raised) {
-      if (each.status === "rejected" && !isLockError(each.reason, "UNAVAILABLE"))
-        return this.end(each.reason);
-    }
+    if (short.length === 0) return this.#acceptAll(grants);
+    const raised = short.map((grant) => grant.extend(lease as number));
+    void outcomes(raised).then(({ errors }) => {
+      const fault = errors.find((error) => !isLockError(error, "UNAVAILABLE"));
+      if (fault) this.end(fault);
+      else this.#acceptAll(grants);
+    });
+  }
+
+  #acceptAll(grants: readonly Grant[]): void {
     if (this.state === "over") return;
     const lost = grants.find(({ isHeld }) => !isHeld);
-    if (!lost) return void this.accept();
+    if (!lost) return this.accept();
     const reason = lost.loss?.reason ?? "expired";
     this.end(new LockLostError(this.lockName, reason, this.env.clock.wall()));
   }

@@ -26,8 +26,8 @@ export abstract class GroupCall<M extends Members = Members>
   readonly owner: OwnerRecord;
   /** Of this round, in the one order of all groups. */
   seats: readonly Seat[] = [];
-  /** Milliseconds from the call to its hold. */
-  waited = 0;
+  /** What it has got. */
+  protected group: GroupGrant | undefined;
   #toldId: string | undefined;
 
   constructor(members: M, asked: Asked) {
@@ -81,19 +81,18 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   /** It has its hold, made of the seats that are granted. */
-  protected accept(): GroupGrant {
+  protected accept(): void {
     const { wanted: members, owner, asked, env } = this;
-    this.waited = env.clock.mono() - this.begun;
     const group = new GroupGrant(this);
     const { hold } = group;
+    this.group = group;
     trace?.('lock "%s": granted to %s', this.lockName, group.ownerId);
     if (!asked.frame) owner.opened(hold);
     if (asked.place) hold.place = asked.place;
-    group.tellGrant(this.waited);
+    group.tellGrant();
     follow(env, members, hold);
     for (const other of members.envs.slice(1)) tellIfLong(other, members, hold);
     this.grant(hold);
-    return group;
   }
 
   protected override withdraw(): undefined {

@@ -10,7 +10,7 @@ import { type Hold, viewOf } from "../lock/hold.js";
 import { type Held, HoldRecord, type Whole } from "../lock/hold-record.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { GroupCall } from "./group-call.js";
-import { type Members, rejected, votes, withErrors } from "./members.js";
+import { type Members, outcomes, withErrors } from "./members.js";
 import type { Seat } from "./seat.js";
 
 /** The innermost hold of this group among the counts of a grant of a member. */
@@ -34,15 +34,18 @@ export class GroupGrant implements Held, Whole {
   readonly #isNested: boolean;
   /** Nobody else has its owner: only its `Hold` can give it back. */
   readonly #isPrivate: boolean;
+  /** Milliseconds from the call to the hold. */
+  readonly #waited: number;
   /** Milliseconds of the last extend: seats that join are extended, too. */
   #term: number | undefined;
 
-  constructor({ wanted: members, owner, asked: { owner: asked, lease, frame }, seats }: GroupCall) {
+  constructor({ wanted: members, owner, asked: { owner: asked, lease, frame }, begun, seats }: GroupCall) {
     this.members = members;
     this.owner = owner;
     this.lockName = members.lockName;
     this.lockKey = members.lockKey;
     this.clock = members.env.clock;
+    this.#waited = this.clock.mono() - begun;
     this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
     this.#isPrivate = asked === undefined;
     const granted = this.#seats.filter(({ hold }) => hold);
@@ -53,7 +56,7 @@ export class GroupGrant implements Held, Whole {
   }
 
   get remaining(): number {
-    return this.members.best(this.#seats.map(({ remaining }) => remaining));
+    return this.members.best(this.#live.map(({ hold }) => hold?.grant.remaining ?? 0));
   }
 
   /** The user's objects for what it has of its members, in the order in which those were given. */
@@ -64,13 +67,12 @@ export class GroupGrant implements Held, Whole {
 
   get isGarbage(): boolean {
     if (!this.#isPrivate) return false;
-    const isKept = (seat: HoldRecord) => {
+    const isKept = ({ hold }: Seat) => {
       // Each is looked at, for the first look makes it known weakly.
-      const { isGarbage } = seat;
-      return seat.isKept || (seat.view !== undefined && !isGarbage);
+      const isGarbage = hold?.isGarbage;
+      return hold?.isKept || (hold?.view !== undefined && !isGarbage);
     };
-    const live = this.#holds.filter(({ state }) => state === "live");
-    return live.filter(isKept).length === 0 && this.hold.isGarbage;
+    return this.#live.filter(isKept).length === 0 && this.hold.isGarbage;
   }
 
   check(now?: Instant): void {
@@ -78,17 +80,17 @@ export class GroupGrant implements Held, Whole {
   }
 
   /** The call resolves with it. */
-  tellGrant(waited: number): void {
-    const { members } = this;
-    for (const seat of this.#seats) if (seat.hold) this.#seated(seat, seat.hold, waited);
-    members.emit("acquired", { ownerId: this.ownerId, waited, nested: this.#isNested });
+  tellGrant(): void {
+    for (const seat of this.#seats) if (seat.hold) this.#seated(seat, seat.hold);
+    const [waited, nested] = [this.#waited, this.#isNested];
+    this.members.emit("acquired", { ownerId: this.ownerId, waited, nested });
   }
 
   /** A member has granted its seat late. */
-  join(seat: Seat, waited: number): void {
+  join(seat: Seat): void {
     const { hold } = seat;
     if (!hold || this.hold.state !== "live") return void seat.leave();
-    this.#seated(seat, hold, waited);
+    this.#seated(seat, hold);
     if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
   }
 
@@ -120,21 +122,24 @@ export class GroupGrant implements Held, Whole {
   /** A member was lost, or was given back by an unlock of its own. */
   seatEnded({ loss }: HoldRecord): void {
     if (this.hold.state !== "live") return;
-    const left = this.#seats.filter(({ hold }) => hold?.state === "live");
-    if (left.length >= this.members.quorum) return;
+    if (this.#live.length >= this.members.quorum) return;
     this.#lose(loss?.reason ?? "forced");
-    for (const seat of left.reverse()) void seat.leave();
+    for (const seat of this.#live.reverse()) seat.leave();
   }
 
   get #holds(): HoldRecord<Grant>[] {
-    return this.#seats.map(({ hold }) => hold).filter((hold) => hold !== undefined);
+    return this.#seats.flatMap(({ hold }) => hold ?? []);
+  }
+
+  get #live(): Seat[] {
+    return this.#seats.filter(({ hold }) => hold?.state === "live");
   }
 
   /** From now on events tell of the seat. */
-  #seated({ wanted, isNested }: Seat, hold: HoldRecord<Grant>, waited: number): void {
+  #seated({ wanted, isNested }: Seat, hold: HoldRecord<Grant>): void {
     hold.group = this;
     hold.isTold = true;
-    wanted.emit("acquired", { ownerId: hold.ownerId, waited, nested: isNested });
+    wanted.emit("acquired", { ownerId: hold.ownerId, waited: this.#waited, nested: isNested });
     if (hold.state !== "live") this.seatEnded(hold);
   }
 
@@ -179,12 +184,11 @@ export class GroupGrant implements Held, Whole {
   /** Waits until a quorum of members has done its work. Resolves with the error of work that too few have done. */
   async #most(work: readonly Promise<void>[]): Promise<unknown> {
     const { quorum } = this.members;
-    const so = await votes(work, (done) => done >= quorum);
-    if (so.filter((vote) => vote?.status === "fulfilled").length >= quorum) return undefined;
-    const errors = rejected(so);
+    const { values, errors } = await outcomes(work, (so) => so.values.length >= quorum);
+    if (values.length >= quorum) return undefined;
     const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
     // With a quorum not lost, the lost ones are not why the work failed.
-    const isLost = so.length - errors.filter(isLoss).length < quorum;
+    const isLost = work.length - errors.filter(isLoss).length < quorum;
     const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
     return first ? withErrors(first as LockError, errors) : errors[0];
   }

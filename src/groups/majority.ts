@@ -14,7 +14,6 @@ import { LockLostError } from "../base/errors.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
-import type { GroupGrant } from "./group-grant.js";
 import { isSpared, type Masters } from "./masters.js";
 import { isUnresponsive } from "./members.js";
 import type { Seat } from "./seat.js";
@@ -35,20 +34,17 @@ export class MajorityCall extends GroupCall<Masters> {
   #split = 0;
   /** Monotonic milliseconds: no round begins before. */
   #notBefore = 0;
-  /** The round is decided: its hold is made, or it is lost. */
-  #isDecided = false;
   /** Ends the time that the masters have for their answers. */
   #stopTimer: (() => void) | undefined;
-  #group: GroupGrant | undefined;
 
   override step(): void {
-    if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
+    if (!this.#mayGoOn()) return;
     if (this.wanted.areHeldBy(this.owner)) this.#round();
     else if (!this.place) this.env.sites.enter(this);
   }
 
   override tryNow(): void {
-    if (this.state === "over" || this.state === "trying" || this.#isHeldUp()) return;
+    if (!this.#mayGoOn()) return;
     const pause = this.site ? this.#notBefore - this.env.clock.mono() : 0;
     if (pause > 0) this.site?.sleep(pause);
     else this.#round();
@@ -88,35 +84,34 @@ export class MajorityCall extends GroupCall<Masters> {
 
   override voted(seat: Seat): void {
     // What is granted after the majority has its hold joins it.
-    if (this.#group && seat.hold) this.#group.join(seat, this.waited);
+    if (this.group && seat.hold) this.group.join(seat);
     const open = this.seats.filter(({ state }) => state !== "over").length;
     if (open === 0) this.#stopTimer?.();
-    if (this.state === "over" || this.#isDecided) return;
+    if (this.state === "over" || this.group || !this.seats.includes(seat)) return;
     const { quorum } = this.wanted;
     const inFavour = this.#count("granted");
     // No majority can grant it any more, and it is known whether others have it.
     const isLost = inFavour + open < quorum && this.#count(...ANSWERS) >= quorum;
     if (inFavour < quorum && !isLost && open > 0) return;
-    this.#isDecided = true;
-    if (this.seats.filter(({ hold }) => hold?.grant.isHeld).length < quorum) return this.#lose();
-    this.#group = this.accept();
+    const held = this.seats.filter(({ hold }) => hold?.grant.isHeld);
+    if (held.length >= quorum) this.accept();
+    else this.#lose();
   }
 
   #count(...votes: Seat["vote"][]): number {
     return this.seats.filter(({ vote }) => votes.includes(vote)).length;
   }
 
-  /** Whether it waits for runs of its owner: for one that was called before and waits, or for those that have its members. */
-  #isHeldUp(): boolean {
-    const { frame, owner } = this;
-    if (!frame) return false;
-    const blocked = this.wanted.memberKeys.filter((key) => !owner.turnsOf(key).offers(this));
-    if (blocked.length === 0) return false;
+  /** False while it asks, and while it waits for runs of its owner that have its members, or were called before. */
+  #mayGoOn(): boolean {
+    const { frame, owner, state } = this;
+    if (state === "over" || state === "trying") return false;
+    if (!frame || this.wanted.memberKeys.every((key) => owner.turnsOf(key).offers(this))) return true;
     // With a turn at some members only it would hold up the runs that are called inside those that have the others.
     owner.settle(this);
     if (this.wait === 0) this.refuse(0);
     else if (!this.isAside || this.waitsSince === undefined) this.standAside();
-    return true;
+    return false;
   }
 
   #round(): void {
@@ -136,7 +131,6 @@ export class MajorityCall extends GroupCall<Masters> {
     const seats = this.newSeats();
     const spared = seats.filter(({ wanted }) => isSpared(wanted));
     const areEnough = seats.length - spared.length >= this.wanted.quorum;
-    this.#isDecided = false;
     this.seats = seats;
     this.#stopTimer = clock.after(this.wanted.answerTime(this.asked.lease), () => {
       for (const seat of seats) seat.giveUp();

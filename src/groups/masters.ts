@@ -2,11 +2,13 @@
  * The members of a RedLock, each on a master of its own. They say how many answers decide, and how long a call is
  * patient with masters that give none.
  */
+import { tellCaller } from "../base/caller.js";
 import { isLockError, type LockError, type LockErrorCode, QuorumError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
 import type { Kind } from "../kinds/kind.js";
+import type { Lock } from "../lock/lock.js";
 import { isCluster } from "../redis/connection.js";
-import { isUnresponsive, Members, votes, withErrors } from "./members.js";
+import { isUnresponsive, Members, outcomes, type Question, withErrors } from "./members.js";
 
 /** Milliseconds that a master has for its answer, however short the lease. */
 const SHORTEST_ANSWER_TIME = 50;
@@ -56,23 +58,39 @@ export class Masters extends Members {
    * master seems to be away, the replies that have arrived are read first: after a stall of this process every server looks
    * silent.
    */
-  override connecting(): Promise<unknown> | undefined {
+  connecting(): Promise<unknown> | undefined {
     const { parts, quorum } = this;
     const fresh = parts.filter(({ env }) => env.runner.isFresh);
     const missing = quorum - (parts.length - fresh.length);
     if (missing > 0) {
       const arrivals = fresh.map(({ env }) => env.runner.arrival());
-      return votes(arrivals, (done, failed) => done >= missing || failed > parts.length - quorum);
+      return outcomes(arrivals, ({ values, errors }) => {
+        return values.length >= missing || errors.length > parts.length - quorum;
+      });
     }
     return parts.some(isSpared) ? new Promise((resolve) => setImmediate(resolve)) : undefined;
   }
 
-  override inTime<T>({ env, lockName }: Kind, answer: Promise<T>): Promise<T> {
-    return env.runner.withTimeout(lockName, answer, this.answerTime(undefined));
+  /** Once a majority has answered, and decides, masters that are away are not waited for. */
+  override async ask<T>(
+    question: Question<T>,
+    isDecided: (answers: readonly T[]) => boolean = () => true,
+  ): Promise<readonly T[]> {
+    await this.connecting();
+    const asked = this.given.map(({ env, lockName }, i) => {
+      const answer = question(this.locks[i] as Lock);
+      return env.runner.withTimeout(lockName, answer, this.answerTime(undefined));
+    });
+    const areEnough = (answers: readonly T[]) => answers.length >= this.quorum && isDecided(answers);
+    const isAway = (place: number) => isUnresponsive(this.given[place] as Kind);
+    const { values, errors } = await outcomes(asked, (so) => areEnough(so.values) && so.open.every(isAway));
+    if (areEnough(values)) return values;
+    const inFavour = values.filter((answer) => Number(answer) > 0).length;
+    return tellCaller(this.unanswered(inFavour, errors));
   }
 
   /** The error that all masters without an answer agree on, or QUORUM. A loss is an answer. */
-  override unanswered(inFavour: number, reasons: readonly unknown[]): LockError {
+  unanswered(inFavour: number, reasons: readonly unknown[]): LockError {
     const errors = reasons.filter((error) => !isLockError(error, "LOCK_LOST"));
     const [first] = errors;
     const isAgreed = (code: LockErrorCode) => errors.every((error) => isLockError(error, code));

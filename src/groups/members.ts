@@ -1,10 +1,11 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
+import { tellCaller } from "../base/caller.js";
 import type { LockError } from "../base/errors.js";
 import type { Details, LockEventName, LockKind } from "../base/events.js";
 import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
-import { kindOf } from "../lock/lock.js";
+import { kindOf, type Lock } from "../lock/lock.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { Wanted } from "../waiting/wanted.js";
 
@@ -27,6 +28,7 @@ function inOrder(a: Kind, b: Kind): number {
 /** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
 export class Members implements Wanted {
   readonly kind: LockKind;
+  readonly locks: readonly Lock[];
   /** As given. */
   readonly given: readonly Kind[];
   /** In the one order that all groups share. */
@@ -59,6 +61,7 @@ export class Members implements Wanted {
     if (!first) throw new TypeError("a group of locks needs at least one");
     if (new Set(all.map(nameOf)).size < all.length) throw new TypeError("the same lock is a member twice");
     this.kind = kind;
+    this.locks = locks as readonly Lock[];
     this.given = all;
     this.parts = [...all].sort(inOrder);
     this.quorum = quorum;
@@ -106,62 +109,52 @@ export class Members implements Wanted {
     for (const { events } of this.envs) events.emit(event, details, this);
   }
 
-  /** Resolves when members can be asked; undefined if they can be at once. */
-  connecting(): Promise<unknown> | undefined {
-    return undefined;
-  }
-
-  /** Bounds the time for one member's answer to a question. */
-  inTime<T>(_member: Kind, answer: Promise<T>): Promise<T> {
-    return answer;
-  }
-
-  /** The error of a question with too few answers; `inFavour`: how many of these were yes. */
-  unanswered(_inFavour: number, errors: readonly unknown[]): unknown {
-    return errors[0];
+  /** The answers of all members, or of as many as are enough if they decide the question. */
+  async ask<T>(
+    question: Question<T>,
+    _isDecided?: (answers: readonly T[]) => boolean,
+  ): Promise<readonly T[]> {
+    const { values, errors } = await outcomes(this.locks.map(question));
+    return errors.length > 0 ? tellCaller(errors[0]) : values;
   }
 }
 
-/** The outcome of a promise; undefined while the promise is open. */
-export type Vote<T = unknown> = PromiseSettledResult<T> | undefined;
+export type Question<T> = (lock: Lock) => Promise<T>;
 
-/** Resolves with the outcomes so far, once `enough` says so of how many are done and have failed, or all are settled. */
-export function votes<T>(
+/** What promises have come to, in the order in which they were settled. */
+export interface Outcomes<T> {
+  readonly values: readonly T[];
+  readonly errors: readonly unknown[];
+  /** The places of those that are not settled. */
+  readonly open: readonly number[];
+}
+
+/** Resolves with the outcomes so far once they are enough, or all promises are settled. */
+export function outcomes<T>(
   promises: readonly Promise<T>[],
-  enough: (done: number, failed: number, so: readonly Vote<T>[]) => boolean,
-): Promise<readonly Vote<T>[]> {
+  areEnough: (so: Outcomes<T>) => boolean = () => false,
+): Promise<Outcomes<T>> {
+  let so: Outcomes<T> = { values: [], errors: [], open: [...promises.keys()] };
   return new Promise((resolve) => {
-    const so: Vote<T>[] = promises.map(() => undefined);
-    let [done, failed, isOpen] = [0, 0, true];
-    const note = (i: number, vote: PromiseSettledResult<T>) => {
-      // Who asked has the list already.
-      if (!isOpen) return;
-      so[i] = vote;
-      if (vote.status === "fulfilled") done++;
-      else failed++;
-      if (done + failed < so.length && !enough(done, failed, so)) return;
-      isOpen = false;
-      resolve(so);
+    const note = (at: number, values: readonly T[], errors: readonly unknown[]) => {
+      so = {
+        values: [...so.values, ...values],
+        errors: [...so.errors, ...errors],
+        open: so.open.filter((place) => place !== at),
+      };
+      if (so.open.length === 0 || areEnough(so)) resolve(so);
     };
     for (const [i, promise] of promises.entries()) {
       promise.then(
-        (value) => note(i, { status: "fulfilled", value }),
-        (reason: unknown) => note(i, { status: "rejected", reason }),
+        (value) => note(i, [value], []),
+        (error: unknown) => note(i, [], [error]),
       );
     }
   });
 }
 
-export function fulfilled<T>(so: readonly Vote<T>[]): T[] {
-  return so.flatMap((vote) => (vote?.status === "fulfilled" ? [vote.value] : []));
-}
-
-export function rejected(so: readonly Vote[]): unknown[] {
-  return so.flatMap((vote): unknown[] => (vote?.status === "rejected" ? [vote.reason] : []));
-}
-
 /** Adds the errors of a group's members to the error that stands for all of them. */
-export function withErrors<E extends LockError>(error: E, errors: unknown[]): E {
+export function withErrors<E extends LockError>(error: E, errors: readonly unknown[]): E {
   Object.defineProperty(error, "errors", { value: errors, configurable: true });
   return error;
 }

@@ -1,5 +1,4 @@
 /** Many locks as one: all of them or none. */
-import { tellCaller } from "../base/caller.js";
 import { type Asked, LockFace } from "../lock/face.js";
 import { Hold, recordOf } from "../lock/hold.js";
 import type { HoldRecord } from "../lock/hold-record.js";
@@ -8,7 +7,7 @@ import { namedOwner, type OwnerOptions } from "../lock/options.js";
 import { AllCall } from "./all.js";
 import type { GroupCall } from "./group-call.js";
 import { type GroupGrant, groupAmong } from "./group-grant.js";
-import { fulfilled, isUnresponsive, Members, rejected, type Vote, votes } from "./members.js";
+import { Members, type Question } from "./members.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;
@@ -39,14 +38,12 @@ export class MultiHold extends Hold {
  * await both.run(() => sell("42"), { wait: 2_000 });
  */
 export class MultiLock extends LockFace<MultiHold> {
-  readonly #locks: readonly Lock[];
   readonly #members: Members;
 
   /** @throws TypeError for no lock at all, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(...locks: Lock[]) {
     const members = new.target.membersOf(locks);
     super(members);
-    this.#locks = locks;
     this.#members = members;
   }
 
@@ -71,7 +68,8 @@ export class MultiLock extends LockFace<MultiHold> {
    * @throws as {@link Lock.forceUnlock}; of a RedLock QUORUM if too few masters answered
    */
   override async forceUnlock(): Promise<boolean> {
-    return fulfilled(await this.#ask((lock) => lock.forceUnlock())).includes(true);
+    this.#members.assertOpen();
+    return (await this.#members.ask((lock) => lock.forceUnlock())).includes(true);
   }
 
   /**
@@ -124,27 +122,6 @@ export class MultiLock extends LockFace<MultiHold> {
     return hold.view as MultiHold;
   }
 
-  /** Asks all members. Once a quorum has answered and `isDecided`, silent members are not waited for. */
-  async #ask<T>(
-    question: (lock: Lock) => Promise<T>,
-    isDecided: (so: readonly Vote<T>[]) => boolean = () => true,
-  ): Promise<readonly Vote<T>[]> {
-    const members = this.#members;
-    const { given, quorum } = members;
-    members.assertOpen();
-    const connecting = members.connecting();
-    if (connecting) await connecting;
-    const asked = given.map((member, i) => members.inTime(member, question(this.#locks[i] as Lock)));
-    const so = await votes(asked, (done, _failed, each) => {
-      const open = given.filter((_, i) => !each[i]);
-      return done >= quorum && open.every(isUnresponsive) && isDecided(each);
-    });
-    const answers = fulfilled(so);
-    if (answers.length >= quorum && isDecided(so)) return so;
-    const inFavour = answers.filter((answer) => Number(answer) > 0).length;
-    return tellCaller(members.unanswered(inFavour, rejected(so)));
-  }
-
   /** `where`: the call whose options these are. */
   async #count(options: OwnerOptions | undefined, where: string): Promise<number> {
     const owner = namedOwner(options, where) ?? this.currentOwner();
@@ -153,16 +130,15 @@ export class MultiLock extends LockFace<MultiHold> {
     return this.#best(0, (lock) => lock.getHoldCount(options));
   }
 
-  /**
-   * The group's answer to a question whose least answer is `none`: of those that answered. It is undecided if it is `none`,
-   * and members without an answer could turn it.
-   */
-  async #best(none: number, question: (lock: Lock) => Promise<number>): Promise<number> {
-    const best = (so: readonly Vote<number>[], otherwise: number) =>
-      this.#members.best(so.map((vote) => (vote?.status === "fulfilled" ? vote.value : otherwise)));
-    const isDecided = (so: readonly Vote<number>[]) => {
-      return best(so, none) !== none || best(so, Number.POSITIVE_INFINITY) === none;
+  /** The group's answer to a question to which members that are free answer `none`. */
+  async #best(none: number, question: Question<number>): Promise<number> {
+    const members = this.#members;
+    members.assertOpen();
+    // Members without an answer could turn what is not decided.
+    const isDecided = (answers: readonly number[]) => {
+      const no = answers.filter((answer) => answer === none).length;
+      return members.best(answers) !== none || no > members.parts.length - members.quorum;
     };
-    return best(await this.#ask(question, isDecided), none);
+    return members.best(await members.ask(question, isDecided));
   }
 }

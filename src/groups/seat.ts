@@ -53,11 +53,6 @@ export class Seat extends Call {
     return this.hold !== undefined && !this.owns(this.hold.grant);
   }
 
-  /** Milliseconds to the deadline of its count. */
-  get remaining(): number {
-    return this.hold?.state === "live" ? this.hold.grant.remaining : 0;
-  }
-
   override get isAside(): boolean {
     return this.isAsked && super.isAside;
   }
