@@ -94,12 +94,12 @@ export class LockClient {
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
   getSemaphore(name: string): Semaphore {
-    return new Semaphore(this.#number("semaphore", name), this.#env.permits);
+    return new Semaphore(this.#number("semaphore", name));
   }
 
   /** Permits with a lease each. @throws as {@link getLock} */
   getPermitExpirableSemaphore(name: string): PermitExpirableSemaphore {
-    return new PermitExpirableSemaphore(this.#number("permits", name), this.#env.permits);
+    return new PermitExpirableSemaphore(this.#number("permits", name));
   }
 
   /** A gate that opens for all when it has been counted down to zero. @throws as {@link getLock} */
@@ -211,7 +211,7 @@ export class LockClient {
   #number(kind: NumberKind, name: string): SharedNumber {
     const key = this.#key(name);
     this.#env.inspector.note(key, kind);
-    return new SharedNumber(this.#env, kind, name, key, this.#env.serverClock);
+    return new SharedNumber(this.#env, kind, name, key);
   }
 
   #key(name: string): string {

@@ -7,7 +7,6 @@ import type { Env } from "../env.js";
 import { permitsRenew } from "../scripts/generated.js";
 import { Leased } from "../watchdog/leased.js";
 import type { Renewal, RenewalScript } from "../watchdog/watchdog.js";
-import type { LivePermits } from "./live-permits.js";
 import type { SharedNumber } from "./number.js";
 import { endPermit, type Permit } from "./permit-want.js";
 
@@ -22,17 +21,15 @@ export class KeptPermit extends Leased {
   lost: LockLostError | undefined;
   readonly number: SharedNumber;
   readonly id: string;
-  readonly #permits: LivePermits;
   /** Epoch milliseconds at which it was asked for. */
   readonly #since: number;
 
-  constructor(permits: LivePermits, number: SharedNumber, { id, sent }: Permit) {
+  constructor(number: SharedNumber, { id, sent }: Permit) {
     super();
-    this.#permits = permits;
     this.number = number;
     this.id = id;
     this.#since = sent.wall;
-    const { clock, settings, watchdog } = number.env;
+    const { clock, permits, settings, watchdog } = number.env;
     this.raise(sent, settings.watchdogTimeout);
     watchdog.renewAfter(this, sent, instant(clock));
     permits.keep(this);
@@ -61,7 +58,7 @@ export class KeptPermit extends Leased {
   end(): void {
     this.state = "over";
     this.env.watchdog.watch(this);
-    this.#permits.drop(this);
+    this.env.permits.drop(this);
   }
 
   /** Ends the permit as lost, and gives it back if the server still has it. */
@@ -70,7 +67,7 @@ export class KeptPermit extends Leased {
     const { number, id } = this;
     this.lost = new LockLostError(number.lockName, reason, since);
     this.end();
-    if (reason === "closed") this.#permits.closed(this);
+    if (reason === "closed") this.env.permits.closed(this);
     this.tell("lost", { reason, held: since - this.#since });
     const call = number.env.wireId();
     number.env.settle(number.callUntilAnswered(() => endPermit(number, id, call)));

@@ -60,16 +60,14 @@ export class RunningPermits {
   declare readonly id?: never;
   readonly number: SharedNumber;
   readonly #count: number;
-  readonly #permits: LivePermits;
   /** When they were taken, in monotonic milliseconds. */
   readonly #since: number;
 
-  constructor(number: SharedNumber, count: number, permits: LivePermits) {
+  constructor(number: SharedNumber, count: number) {
     this.number = number;
     this.#count = count;
-    this.#permits = permits;
     this.#since = number.env.clock.mono();
-    permits.live.add(this);
+    number.env.permits.live.add(this);
   }
 
   get held(): number {
@@ -87,7 +85,7 @@ export class RunningPermits {
   }
 
   async #ended(given: Promise<void>): Promise<void> {
-    this.#permits.live.remove(this);
+    this.number.env.permits.live.remove(this);
     await given.catch((cause: unknown) => this.number.emit("error", { cause }));
   }
 }

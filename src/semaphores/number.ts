@@ -21,7 +21,6 @@ import { counterInspect, counterTrySet, semaphoreRelease } from "../scripts/gene
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Wanted } from "../waiting/wanted.js";
-import type { ServerClock } from "./server-clock.js";
 
 /** Milliseconds for which a call may be sent again after its first execution. */
 export const MARKER_TTL = 60_000;
@@ -44,14 +43,12 @@ export class SharedNumber implements Wanted {
   readonly key: string;
   readonly channel: string;
   readonly traits: Traits;
-  readonly #serverClock: ServerClock;
 
-  constructor(env: Env, kind: LockKind, lockName: string, key: string, serverClock: ServerClock) {
+  constructor(env: Env, kind: LockKind, lockName: string, key: string) {
     this.env = env;
     this.kind = kind;
     this.lockName = lockName;
     this.key = key;
-    this.#serverClock = serverClock;
     const isLatch = kind === "latch";
     this.channel = isLatch ? latchChannel(key, env.runner.isCluster) : semaphoreChannel(key);
     this.traits = isLatch ? LATCH : COUNTED;
@@ -99,14 +96,14 @@ export class SharedNumber implements Wanted {
    * @throws as {@link goOn}
    */
   give(make: (latest: number) => ScriptCall, done: () => void = noop): Promise<number> {
-    const { runner, clock } = this.env;
+    const { runner, clock, serverClock } = this.env;
     const begun = instant(clock);
     const left = () => LONGEST_WORK - elapsedSince(clock, begun);
     return this.goOn(async () => {
       for (;;) {
         const word = await runner.callUntilAnswered(
           this.lockName,
-          () => make(this.#serverClock.in(this.key, left())),
+          () => make(serverClock.in(this.key, left())),
           this.#readWord,
           left(),
         );
@@ -144,7 +141,7 @@ export class SharedNumber implements Wanted {
   /** Reads `{word, time}`. */
   readonly #readWord = (reply: unknown): number => {
     const [word = TOO_LATE, seconds = 0] = (reply as unknown[]).map(Number);
-    this.#serverClock.hear(this.key, seconds);
+    this.env.serverClock.hear(this.key, seconds);
     return word;
   };
 

@@ -12,7 +12,6 @@ import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone } from "../base/names.js";
 import { permitsSet, permitsUpdate } from "../scripts/generated.js";
 import { KeptPermit } from "./kept-permit.js";
-import type { LivePermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { checkId, endPermit, keysOf, type Permit, TakePermit } from "./permit-want.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -46,14 +45,12 @@ export class PermitExpirableSemaphore {
   /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
-  readonly #permits: LivePermits;
 
   /** Made by `LockClient.getPermitExpirableSemaphore`. @internal */
-  constructor(number: SharedNumber, permits: LivePermits) {
+  constructor(number: SharedNumber) {
     checkNumber(number, "getPermitExpirableSemaphore");
     this.name = number.lockName;
     this.#number = number;
-    this.#permits = permits;
   }
 
   /**
@@ -140,9 +137,9 @@ export class PermitExpirableSemaphore {
       return false;
     }
     const permit = { number, id: known };
-    const returning = this.#permits.returning(permit);
+    const returning = number.env.permits.returning(permit);
     if (returning) return number.env.runner.withTimeout(this.name, returning);
-    const kept = this.#permits.kept(permit);
+    const kept = number.env.permits.kept(permit);
     kept?.end();
     return this.#giveBack(known, kept);
   }
@@ -161,7 +158,7 @@ export class PermitExpirableSemaphore {
     if (known === undefined) return false;
     const { keys, call } = this.#setting(known);
     const update = () => permitsUpdate.with(keys, [known, ms, call, MARKER_TTL, number.publish]);
-    const kept = this.#permits.kept({ number, id: known });
+    const kept = number.env.permits.kept({ number, id: known });
     const set = await number.ask(update, isOne);
     if (!kept) return set;
     if (!set) kept.gone();
@@ -232,7 +229,7 @@ export class PermitExpirableSemaphore {
     const number = this.#number;
     let kept: KeptPermit | undefined;
     const accept = (granted: Permit, waited: number) => {
-      if (ms === undefined) kept = new KeptPermit(this.#permits, number, granted);
+      if (ms === undefined) kept = new KeptPermit(number, granted);
       const event = { waited, nested: false, permitId: granted.id };
       number.emit("acquired", ms === undefined ? event : { ...event, lease: ms });
     };
@@ -256,7 +253,7 @@ export class PermitExpirableSemaphore {
     };
     return number.goOn(() => {
       const work = number.callUntilAnswered(() => endPermit(number, id, call)).then(answered);
-      this.#permits.returns({ number, id }, work);
+      number.env.permits.returns({ number, id }, work);
       return work;
     });
   }

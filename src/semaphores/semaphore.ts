@@ -3,7 +3,7 @@ import { checkFunction, checkInteger, checkOptions, checkSignal, checkWait } fro
 import { LockLostError } from "../base/errors.js";
 import { semaphoreAcquire, semaphoreUndo } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { type LivePermits, RunningPermits } from "./live-permits.js";
+import { RunningPermits } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { type Attempt, Request, type RequestOptions } from "./request.js";
 
@@ -72,14 +72,12 @@ export class Semaphore {
   /** The name as it was asked for: without the prefix. */
   readonly name: string;
   readonly #number: SharedNumber;
-  readonly #permits: LivePermits;
 
   /** Made by `LockClient.getSemaphore`. @internal */
-  constructor(number: SharedNumber, permits: LivePermits) {
+  constructor(number: SharedNumber) {
     checkNumber(number, "getSemaphore");
     this.name = number.lockName;
     this.#number = number;
-    this.#permits = permits;
   }
 
   /**
@@ -149,7 +147,7 @@ export class Semaphore {
     const begun = clock.mono();
     let running: RunningPermits | undefined;
     await this.#take("run", permits, limit, { signal } as SignalOptions, (count) => {
-      running = new RunningPermits(this.#number, count, this.#permits);
+      running = new RunningPermits(this.#number, count);
     });
     if (!running) throw this.#number.tooFew("too few free permits", clock.mono() - begun);
     let result: T;
