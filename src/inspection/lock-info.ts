@@ -1,5 +1,4 @@
 /** What the keys of a lock show, whoever wrote them: this library or Redisson. */
-import { writerOf } from "../base/names.js";
 import type { ClientInfo } from "../presence/told.js";
 import { type HolderField, readLock } from "../scripts/inspected.js";
 
@@ -84,11 +83,9 @@ export function readLockInfo(name: string): (reply: unknown) => LockInfo | null 
 /** A reader whose holds have all lapsed is left out. */
 function holdersOf(fields: readonly HolderField[], shared: boolean, ttl: number): HolderInfo[] {
   const holders = new Map<string, HolderInfo>();
-  for (const { field, count, left: ofReads } of fields) {
-    const writer = writerOf(field);
-    const left = writer !== undefined || !shared ? ttl : ofReads;
+  for (const { ownerId, isWriter, count, left: ofReads } of fields) {
+    const left = isWriter || !shared ? ttl : ofReads;
     if (left === 0) continue;
-    const ownerId = writer ?? field;
     const other = holders.get(ownerId);
     holders.set(ownerId, {
       ownerId,

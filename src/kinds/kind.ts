@@ -3,7 +3,7 @@
  * about waiting, owners or time. A new kind is one such class and its Lua files.
  */
 import type { Details, LockEventName, LockKind } from "../base/events.js";
-import { callTombstone, lockChannel, tombstone, tombstones, writerOf } from "../base/names.js";
+import { callTombstone, lockChannel, tombstone, tombstones } from "../base/names.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
@@ -219,12 +219,12 @@ export class Kind {
   readState(reply: unknown, wireId: string): SideState {
     const { ttl, fields } = readLock(reply);
     // A reader counts while it has a read hold.
-    const isHolder = ({ field, left }: HolderField) => {
+    const isHolder = ({ isWriter, left }: HolderField) => {
       if (this.side === "only") return true;
-      return writerOf(field) === undefined ? this.side === "read" && left > 0 : this.side === "write";
+      return isWriter ? this.side === "write" : this.side === "read" && left > 0;
     };
     const holders = fields.filter(isHolder);
-    const own = holders.find(({ field }) => (writerOf(field) ?? field) === wireId);
+    const own = holders.find(({ ownerId }) => ownerId === wireId);
     const held = holders.length > 0;
     return { held, count: own?.count ?? 0, ttl: held ? ttl : FREE };
   }

@@ -1,8 +1,10 @@
 /** What the replies of `lock/inspect` and `counter/inspect` say, to those who have the lock or permits and to those who only look. */
+import { writerOf } from "../base/names.js";
 
-/** A field of a lock's hash: an owner, or the write side of one. */
+/** What an owner has of a lock, on one side. */
 export interface HolderField {
-  readonly field: string;
+  readonly ownerId: string;
+  readonly isWriter: boolean;
   /** Its holds. */
   readonly count: number;
   /** Milliseconds until its longest read hold ends; 0 without one. */
@@ -24,7 +26,10 @@ export function readLock(reply: unknown): InspectedLock {
   const [ttl, fenced, mode, waiters, words] = reply as [number, number, string, string[], unknown[]];
   const fields: HolderField[] = [];
   for (let i = 0; i < words.length; i += 3) {
-    fields.push({ field: String(words[i]), count: Number(words[i + 1]), left: Number(words[i + 2]) });
+    const field = String(words[i]);
+    const writer = writerOf(field);
+    const [count, left] = [Number(words[i + 1]), Number(words[i + 2])];
+    fields.push({ ownerId: writer ?? field, isWriter: writer !== undefined, count, left });
   }
   return { ttl: Number(ttl), isFenced: Number(fenced) === 1, mode, waiters, fields };
 }

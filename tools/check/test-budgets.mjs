@@ -5,7 +5,7 @@
 const LINES = {
   contract: 9_550,
   delivery: 3_790,
-  entries: 7_960,
+  entries: 7_970,
   faults: 3_150,
   fleet: 3_560,
   interop: 3_350,
