@@ -28,18 +28,10 @@ export interface ClientParts {
 
 /** `given`: the connection of the user, from which the client makes its own. */
 export function makeParts(given: Connection, options: CheckedOptions): ClientParts {
-  const { clock, commandTimeout, legacyServer, prefix, watchdogTimeout } = options;
-  const shardedPubSub = legacyServer ? false : options.shardedPubSub;
+  const { clock, prefix, watchdogTimeout } = options;
   const alive = new KeepAlive();
   const connection = ownConnection(given, alive);
-  const runner = new CommandRunner({
-    connection,
-    alive,
-    clock,
-    commandTimeout,
-    shardedPubSub,
-    legacyServer,
-  });
+  const runner = new CommandRunner(connection, alive, options);
   const client = describeSelf(options.label);
   const events = new Events();
   const round = renewalInterval(watchdogTimeout);
@@ -55,7 +47,7 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
     events,
     stir,
     whoHolds: inspector.whoHolds,
-    replicas: makeReplicas(given, runner, options),
+    replicas: options.replicas > 0 ? new Replicas(runner, ownConnection(given, alive), options) : undefined,
   });
   env.sites = new Sites(env);
   env.live = env.liveSet();
@@ -67,15 +59,4 @@ export function makeParts(given: Connection, options: CheckedOptions): ClientPar
   const permits = new LivePermits(env);
   const look = lookOf(env, permits);
   return { env, permits, presence, serverClock: new ServerClock(runner), inspector };
-}
-
-function makeReplicas(
-  given: Connection,
-  runner: CommandRunner,
-  options: CheckedOptions,
-): Replicas | undefined {
-  const { replicas: required, replicasTimeout: timeout } = options;
-  if (required === 0) return undefined;
-  const connection = ownConnection(given, runner.alive);
-  return new Replicas({ runner, connection, required, timeout });
 }

@@ -193,7 +193,6 @@ export class LockClient {
   async ready(): Promise<void> {
     const env = this.#env;
     env.assertOpen("");
-    await env.runner.prepare("", this.#options.commandTimeout).catch(tellCaller);
     const name = `holdfast-ready-${clientId()}`;
     const probe = new Kind(env, name, this.#key(name));
     await checkServer(env, env.router, probe, this.#options.prefix !== "").catch(tellCaller);

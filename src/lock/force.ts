@@ -7,16 +7,14 @@ import type { Kind } from "../kinds/kind.js";
 export async function force(kind: Kind): Promise<boolean> {
   const { env, lockKey, lockName } = kind;
   const { runner } = env;
-  if (!runner.prepared) await runner.prepare(lockName, runner.commandTimeout);
   // A command of a holder may report the loss before the answer to the force is here, and must know the cause.
   const holders = env.live.all().filter((grant) => grant.lockKey === lockKey);
   for (const grant of holders) grant.forcedBy++;
   // Who takes what it has forced in this tick must not be overtaken by waiters that the force wakes.
   runner.sender.gather();
   try {
-    const ended = await runner.call(lockName, kind.force(env.wireId()), (reply) =>
-      Array.from(reply as unknown[], String),
-    );
+    const request = () => kind.force(env.wireId());
+    const ended = await runner.call(lockName, request, (reply) => Array.from(reply as unknown[], String));
     const wireIds = new Set(ended.map((field) => writerOf(field) ?? field));
     for (const grant of env.live.all()) {
       if (grant.lockKey === lockKey && wireIds.has(grant.wireId)) grant.lose("forced");

@@ -3,7 +3,7 @@
  *
  * Knows nothing of locks: every script may run twice without harm, so a call is sent again whenever its outcome is unknown.
  */
-import { type Clock, elapsedSince, instant } from "../base/clock.js";
+import { type Clock, elapsedSince } from "../base/clock.js";
 import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
 import { List } from "../base/list.js";
 import { SharedTimeout } from "../base/shared-timeout.js";
@@ -17,13 +17,7 @@ import type { KeepAlive } from "./keep-alive.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
 
-/** The states of a connection that has not reached a server yet. */
-const FRESH: readonly string[] = ["wait", "connecting", "connect"];
-
 export interface CommandRunnerOptions {
-  /** The client's own. */
-  readonly connection: Connection;
-  readonly alive: KeepAlive;
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly shardedPubSub: boolean | "auto";
@@ -48,26 +42,29 @@ export class CommandRunner {
   readonly timed: List<Command> = new List();
   /** How often the connection was lost. */
   connectionEpoch = 0;
-  /** The command by which scripts announce a release; known once {@link prepare} has resolved. */
+  /** The command by which scripts announce a release. Each command waits until that is known. */
   publishCommand: "PUBLISH" | "SPUBLISH" = "PUBLISH";
   /** {@link publishCommand} is known. */
   prepared: boolean;
   isClosed = false;
+  #preparing: Promise<void> | undefined;
   #arrival: Promise<void> | undefined;
 
-  constructor(options: CommandRunnerOptions) {
-    const { alive, connection, clock } = options;
+  /** `connection`: the client's own. */
+  constructor(connection: Connection, alive: KeepAlive, options: CommandRunnerOptions) {
+    const { clock, commandTimeout, legacyServer } = options;
     this.connection = connection;
     this.alive = alive;
     this.clock = clock;
-    this.commandTimeout = options.commandTimeout;
+    this.commandTimeout = commandTimeout;
     this.isCluster = isCluster(connection);
-    this.limit = new SharedTimeout(clock, options.commandTimeout);
-    this.servers = new Servers(connection, clock, options.commandTimeout);
-    this.sender = new Sender(connection, options.legacyServer);
-    this.cleanUp = new CleanUp(this);
-    this.prepared = !this.isCluster || options.shardedPubSub !== "auto";
-    if (this.isCluster && options.shardedPubSub === true) this.publishCommand = "SPUBLISH";
+    this.limit = new SharedTimeout(clock, commandTimeout);
+    this.servers = new Servers(connection, clock, commandTimeout);
+    this.sender = new Sender(connection, legacyServer);
+    this.cleanUp = new CleanUp(this.servers);
+    const sharded = this.isCluster && !legacyServer && options.shardedPubSub;
+    this.prepared = sharded !== "auto";
+    if (sharded === true) this.publishCommand = "SPUBLISH";
     this.watch(connection);
   }
 
@@ -81,29 +78,17 @@ export class CommandRunner {
     for (const loss of ["close", "-node", "node error"]) connection.on(loss, lost);
   }
 
-  /**
-   * Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. Resolves with the milliseconds
-   * that are left of `within`.
-   */
-  async prepare(lockName: string, within: number): Promise<number> {
-    if (this.prepared) return within;
-    const begun = instant(this.clock);
-    const send = () => this.connection.call("PUBSUB", "SHARDNUMSUB");
-    try {
-      await this.call(lockName, { send }, noop, within);
-      this.publishCommand = "SPUBLISH";
-    } catch (error) {
-      // Any other error says nothing about the server: the next call asks again.
-      if (!lacksCommand((error as Error).cause)) throw error;
-      this.publishCommand = "PUBLISH";
-    }
-    this.prepared = true;
-    return Math.max(1, within - elapsedSince(this.clock, begun));
+  /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. Rejects with what says nothing. */
+  prepare(): Promise<void> {
+    this.#preparing ??= this.#askForSharded().finally(() => {
+      this.#preparing = undefined;
+    });
+    return this.#preparing;
   }
 
   /** True until the first attempt to connect has ended. */
   get isFresh(): boolean {
-    return this.connectionEpoch === 0 && FRESH.includes(this.connection.status);
+    return this.connectionEpoch === 0 && !this.servers.connected;
   }
 
   /** Resolves when the first attempt to connect succeeds; rejects if it fails, or takes longer than a command may. */
@@ -123,34 +108,27 @@ export class CommandRunner {
    * (default `commandTimeout`).
    * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
-  call<T>(
-    lockName: string,
-    call: ScriptCall | PlainCommand,
-    read: (reply: unknown) => T,
-    within?: number,
-  ): Promise<T> {
+  call<T>(lockName: string, request: Request, read: (reply: unknown) => T, within?: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const full = this.cleanUp.refusal(lockName);
       if (full) return reject(full);
       if (this.isClosed) return reject(new ClientClosedError(lockName));
-      const command = { make: () => call, read, longest: 0, resolve, reject };
-      new PromisedCommand(this, lockName, command).begin(within);
+      new PromisedCommand(this, lockName, { request, read, longest: 0, resolve, reject }).begin(within);
     });
   }
 
   /**
-   * Runs a script until it is answered, however long that takes: for clean-up in the background. `make` is called for each
-   * sending. `longest`: milliseconds after which it is given up.
+   * Runs a script until it is answered, however long that takes: for clean-up in the background. `longest`: milliseconds after which it is given up.
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   callUntilAnswered<T>(
     lockName: string,
-    make: () => ScriptCall,
+    request: Request,
     read: (reply: unknown) => T,
     longest: number = Number.POSITIVE_INFINITY,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      new PromisedCommand(this, lockName, { make, read, longest, resolve, reject }).begin();
+      new PromisedCommand(this, lockName, { request, read, longest, resolve, reject }).begin();
     });
   }
 
@@ -186,12 +164,25 @@ export class CommandRunner {
   commands(): Command[] {
     return [...this.limit.running.all(), ...this.timed.all()];
   }
+
+  async #askForSharded(): Promise<void> {
+    try {
+      await this.connection.call("PUBSUB", "SHARDNUMSUB");
+      this.publishCommand = "SPUBLISH";
+    } catch (error) {
+      // Any other error says nothing about the server.
+      if (!lacksCommand(error)) throw error;
+    }
+    this.prepared = true;
+  }
 }
+
+/** What is sent; or makes it, anew for each sending. */
+type Request = ScriptCall | PlainCommand | (() => ScriptCall | PlainCommand);
 
 /** What a command with a promise needs until it ends. */
 interface Work<T> {
-  /** Makes what is sent, anew for each sending. */
-  readonly make: () => ScriptCall | PlainCommand;
+  readonly request: Request;
   readonly read: (reply: unknown) => T;
   /** Milliseconds for which it goes on after its time is up, since it must be done in the end. */
   readonly longest: number;
@@ -212,12 +203,9 @@ class PromisedCommand<T> extends Command {
     this.#clock = runner.clock;
   }
 
-  protected override get isVital(): boolean {
-    return this.#given.longest > 0;
-  }
-
   protected override request(): ScriptCall | PlainCommand {
-    return this.#given.make();
+    const { request } = this.#given;
+    return typeof request === "function" ? request() : request;
   }
 
   protected override goesOn(): boolean {

@@ -135,7 +135,7 @@ export class SharedNumber implements Wanted {
     const { env, lockName } = this;
     const { runner } = env;
     this.assertNotEnded();
-    const work = runner.prepared ? begin() : runner.prepare(lockName, LONGEST_WORK).then(begin);
+    const work = begin();
     let isOpen = true;
     const over = () => {
       isOpen = false;
@@ -166,8 +166,7 @@ export class SharedNumber implements Wanted {
   async ask<T>(make: () => ScriptCall, read: (reply: unknown) => T): Promise<T> {
     const { env, lockName } = this;
     env.assertOpen(lockName);
-    if (!env.runner.prepared) await env.runner.prepare(lockName, env.runner.commandTimeout).catch(tellCaller);
-    return env.runner.call(lockName, make(), read).catch(tellCaller);
+    return env.runner.call(lockName, make, read).catch(tellCaller);
   }
 
   /** The number as it is, and how many permits with a lease are out. */

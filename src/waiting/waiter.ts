@@ -172,14 +172,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
   }
 
-  /** Whether a try may be sent now; otherwise it is begun later, or fails. */
+  /** Whether a try may be sent; otherwise it fails. */
   protected mayTry(): boolean {
-    const { runner } = this.env;
-    if (!runner.prepared) {
-      this.#prepare();
-      return false;
-    }
-    const full = runner.cleanUp.refusal(this.lockName);
+    const full = this.env.runner.cleanUp.refusal(this.lockName);
     if (full) this.fail(full);
     return !full;
   }
@@ -204,10 +199,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     const { sentAt } = this;
     const isGrant = (reply: unknown) => this.isGrant(reply);
     return replicas.command(this.lockName, call, isGrant, () => this.isOpen && this.sentAt === sentAt);
-  }
-
-  protected override get blocks(): boolean {
-    return this.env.replicas !== undefined;
   }
 
   protected sendTry(): void {
@@ -302,22 +293,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     const asked = this.state === "queued" ? (this.site?.first ?? this) : this;
     if (asked.unanswered) return false;
     return asked.state !== "trying" || this.env.clock.mono() - asked.sentAt.mono < FRESH;
-  }
-
-  /** The command by which releases are announced is not known yet. */
-  #prepare(): void {
-    this.state = "trying";
-    this.env.sites.calls.add(this);
-    this.env.runner.prepare(this.lockName, this.within).then(
-      () => {
-        if (this.state === "over") return;
-        this.rest();
-        this.step();
-      },
-      (error: unknown) => {
-        if (this.state !== "over") this.fail(error);
-      },
-    );
   }
 
   /** A grant that too few replicas have is given back before the call rejects. */
