@@ -54,43 +54,27 @@ export class Env {
 
   /** `given`: the connection of the user, from which the client makes its own. */
   constructor(given: Connection, settings: CheckedOptions) {
-    const { clock, commandTimeout, legacyServer, watchdogTimeout } = settings;
-    const shardedPubSub = legacyServer ? false : settings.shardedPubSub;
     const alive = new KeepAlive();
     const connection = ownConnection(given, alive);
-    const runner = new CommandRunner({
-      connection,
-      alive,
-      clock,
-      commandTimeout,
-      shardedPubSub,
-      legacyServer,
-    });
+    const runner = new CommandRunner(connection, alive, settings);
     this.settings = settings;
-    this.clock = clock;
+    this.clock = settings.clock;
     this.runner = runner;
     this.router = new Router(runner);
     this.serverClock = new ServerClock(runner);
-    this.replicas = this.#makeReplicas(given);
+    this.replicas =
+      settings.replicas > 0 ? new Replicas(runner, ownConnection(given, alive), settings) : undefined;
     this.followsContext = settings.reentrancy === "context";
     this.presence = new Presence(this, () => stateOf(this));
     this.inspector = new Inspector(this);
     this.sites = new Sites(this);
     this.live = this.liveSet();
     this.permits = new LivePermits(this);
-    this.watchdog = new Watchdog(runner, watchdogTimeout);
+    this.watchdog = new Watchdog(runner, settings.watchdogTimeout);
     connection.on("ready", () => {
       this.sites.hintAll();
       this.watchdog.renewNow(this.live.all());
     });
-  }
-
-  #makeReplicas(given: Connection): Replicas | undefined {
-    const { runner } = this;
-    const { replicas: required, replicasTimeout: timeout } = this.settings;
-    if (required === 0) return undefined;
-    const connection = ownConnection(given, runner.alive);
-    return new Replicas({ runner, connection, required, timeout });
   }
 
   /** A number that this client has not used before. */

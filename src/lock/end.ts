@@ -66,10 +66,6 @@ export class End extends Command {
     return this.#grant.env.runner.withTimeout(this.lockName, this.#outcome);
   }
 
-  protected override get isVital(): boolean {
-    return true;
-  }
-
   protected override request(): ScriptCall {
     const { kind, wireId } = this.#grant;
     const successor = this.#successor;

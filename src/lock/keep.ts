@@ -77,10 +77,6 @@ export class Keep extends OfGrant {
 
 /** Ends the write side; it is sent until it is answered, for other readers wait for it. */
 export class Downgrade extends OfGrant {
-  protected override get isVital(): boolean {
-    return true;
-  }
-
   protected override goesOn(): boolean {
     this.failed(this.grant.env.runner.unavailable(this.lockName));
     return this.grant.state === "held";

@@ -5,8 +5,7 @@
  * outage new calls find the connection free, as renewals always do. Undos that gather meanwhile go together.
  */
 import { RedisUnavailableError } from "../base/errors.js";
-import type { CommandRunner } from "./command-runner.js";
-import type { Server } from "./servers.js";
+import type { Server, Servers } from "./servers.js";
 
 /** So many calls of one client may be given up and unfinished in the background; with more, new calls are refused. */
 export const MOST_UNFINISHED = 10_000;
@@ -15,7 +14,7 @@ const COMMANDS = 32;
 /** How many of these may be for one lock. While they are unanswered, undos gather that one command can do together. */
 const COMMANDS_PER_LOCK = 4;
 /** Calls that one command undoes. A script for many calls takes long, and the server does nothing else meanwhile. */
-const BATCH = 100;
+const BATCH = 500;
 
 /** Undoes calls for one lock. */
 export interface Undoer {
@@ -53,14 +52,13 @@ interface Lane {
 export class CleanUp {
   /** Commands that were given up but are still with ioredis, which cannot be told to drop them. */
   readonly abandoned: Set<object> = new Set();
-  readonly #runner: CommandRunner;
+  readonly #servers: Servers;
   readonly #lanes = new Map<Server, Lane>();
   #size = 0;
   #closed = false;
-  #fullSince: number | undefined;
 
-  constructor(runner: CommandRunner) {
-    this.#runner = runner;
+  constructor(servers: Servers) {
+    this.#servers = servers;
   }
 
   /** Calls that are not undone yet. */
@@ -70,18 +68,11 @@ export class CleanUp {
 
   /**
    * The error that refuses one more call; undefined if there is room for it. Asked before the call is sent, since a
-   * call that was not sent leaves nothing to undo. For `commandTimeout` there may be more, as long as Redis answers.
+   * call that was not sent leaves nothing to undo.
    */
   refusal(lockName: string): RedisUnavailableError | undefined {
     const unfinished = Math.max(this.abandoned.size, this.#size);
-    if (unfinished < MOST_UNFINISHED) {
-      this.#fullSince = undefined;
-      return undefined;
-    }
-    const { clock, commandTimeout, servers } = this.#runner;
-    const now = clock.mono();
-    this.#fullSince ??= now;
-    if (!servers.away && now - this.#fullSince <= commandTimeout) return undefined;
+    if (unfinished < MOST_UNFINISHED) return undefined;
     const why = `not sent, since ${unfinished} calls that were given up are still unfinished`;
     return new RedisUnavailableError(lockName, new Error(why));
   }
@@ -89,7 +80,7 @@ export class CleanUp {
   /** Settles when the call of this id is undone. */
   add(id: string, undoer: Undoer): Promise<unknown> {
     if (this.#closed) return undoer.undo([id]);
-    const server = this.#runner.servers.of(undoer.key);
+    const server = this.#servers.of(undoer.key);
     const lane = this.#lanes.get(server) ?? { groups: new Map<string, Group>(), commands: 0 };
     this.#lanes.set(server, lane);
     const group = lane.groups.get(undoer.name) ?? { undoer, waiting: [], commands: 0 };
@@ -119,10 +110,11 @@ export class CleanUp {
     }
   }
 
-  /** Sends one command for the first calls of a group; resolves when it has been answered. Never rejects. */
+  /** Sends one command for calls of a group; resolves when it has been answered. Never rejects. */
   async #send(lane: Lane, group: Group): Promise<void> {
     const { undoer } = group;
-    const calls = group.waiting.splice(0, undoer.together ? BATCH : 1);
+    // The last calls go first, because a waiter that leaves a queue moves all waiters behind it.
+    const calls = group.waiting.splice(undoer.together ? -BATCH : -1);
     group.commands++;
     lane.commands++;
     try {

@@ -17,13 +17,7 @@ import type { KeepAlive } from "./keep-alive.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
 
-/** The states of a connection that has not reached a server yet. */
-const FRESH: readonly string[] = ["wait", "connecting", "connect"];
-
 export interface CommandRunnerOptions {
-  /** The client's own. */
-  readonly connection: Connection;
-  readonly alive: KeepAlive;
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly shardedPubSub: boolean | "auto";
@@ -48,27 +42,29 @@ export class CommandRunner {
   readonly timed: List<Command> = new List();
   /** How often the connection was lost. */
   connectionEpoch = 0;
-  /** The command by which scripts announce a release. */
+  /** The command by which scripts announce a release. Scripts wait until that is known. */
   publishCommand: "PUBLISH" | "SPUBLISH" = "PUBLISH";
   /** {@link publishCommand} is known. */
-  isPrepared: boolean;
-  #preparing: Promise<void> | undefined;
+  prepared: boolean;
   isClosed = false;
+  #preparing: Promise<void> | undefined;
   #arrival: Promise<void> | undefined;
 
-  constructor(options: CommandRunnerOptions) {
-    const { alive, connection, clock } = options;
+  /** `connection`: the client's own. */
+  constructor(connection: Connection, alive: KeepAlive, options: CommandRunnerOptions) {
+    const { clock, commandTimeout, legacyServer } = options;
     this.connection = connection;
     this.alive = alive;
     this.clock = clock;
-    this.commandTimeout = options.commandTimeout;
+    this.commandTimeout = commandTimeout;
     this.isCluster = isCluster(connection);
-    this.limit = new SharedTimeout(clock, options.commandTimeout);
-    this.servers = new Servers(connection, clock, options.commandTimeout);
-    this.sender = new Sender(connection, options.legacyServer);
-    this.cleanUp = new CleanUp(this);
-    this.isPrepared = !this.isCluster || options.shardedPubSub !== "auto";
-    if (this.isCluster && options.shardedPubSub === true) this.publishCommand = "SPUBLISH";
+    this.limit = new SharedTimeout(clock, commandTimeout);
+    this.servers = new Servers(connection, clock, commandTimeout);
+    this.sender = new Sender(connection, legacyServer);
+    this.cleanUp = new CleanUp(this.servers);
+    const sharded = this.isCluster && !legacyServer && options.shardedPubSub;
+    this.prepared = sharded !== "auto";
+    if (sharded === true) this.publishCommand = "SPUBLISH";
     this.watch(connection);
   }
 
@@ -82,26 +78,17 @@ export class CommandRunner {
     for (const loss of ["close", "-node", "node error"]) connection.on(loss, lost);
   }
 
-  /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does; scripts wait for that. */
+  /** Finds out, once, whether the cluster has sharded pub/sub, in the way Redisson does. Rejects with what says nothing. */
   prepare(): Promise<void> {
-    this.#preparing ??= this.command("PUBSUB", "SHARDNUMSUB")
-      .then(
-        () => this.#prepared("SPUBLISH"),
-        (error: Error) => {
-          // Any other error says nothing about the server: it is asked again.
-          if (!lacksCommand(error.cause)) throw error;
-          this.#prepared("PUBLISH");
-        },
-      )
-      .finally(() => {
-        this.#preparing = undefined;
-      });
+    this.#preparing ??= this.#askForSharded().finally(() => {
+      this.#preparing = undefined;
+    });
     return this.#preparing;
   }
 
   /** True until the first attempt to connect has ended. */
   get isFresh(): boolean {
-    return this.connectionEpoch === 0 && FRESH.includes(this.connection.status);
+    return this.connectionEpoch === 0 && !this.servers.connected;
   }
 
   /** Resolves when the first attempt to connect succeeds; rejects if it fails, or takes longer than a command may. */
@@ -116,21 +103,16 @@ export class CommandRunner {
     return this.withTimeout("", this.#arrival);
   }
 
-  #prepared(publishCommand: "PUBLISH" | "SPUBLISH"): void {
-    this.publishCommand = publishCommand;
-    this.isPrepared = true;
-  }
-
   /**
-   * Runs a script or a command that may be repeated, and again while failures may pass. `make` is called for each sending.
+   * Runs a script or a command that may be repeated, and again while failures may pass.
    * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
-  call<T>(lockName: string, make: () => ScriptCall | PlainCommand, read: (reply: unknown) => T): Promise<T> {
+  call<T>(lockName: string, request: Request, read: (reply: unknown) => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const full = this.cleanUp.refusal(lockName);
       if (full) return reject(full);
       if (this.isClosed) return reject(new ClientClosedError(lockName));
-      new PromisedCommand(this, lockName, { make, read, longest: 0, resolve, reject }).begin();
+      new PromisedCommand(this, lockName, { request, read, longest: 0, resolve, reject }).begin();
     });
   }
 
@@ -140,23 +122,19 @@ export class CommandRunner {
    */
   callUntilAnswered<T>(
     lockName: string,
-    make: () => ScriptCall,
+    request: Request,
     read: (reply: unknown) => T,
     longest: number = Number.POSITIVE_INFINITY,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      new PromisedCommand(this, lockName, { make, read, longest, resolve, reject }).begin();
+      new PromisedCommand(this, lockName, { request, read, longest, resolve, reject }).begin();
     });
   }
 
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
     const send = () => this.connection.call(name, ...args);
-    return this.call(
-      "",
-      () => ({ send }),
-      (reply) => reply,
-    );
+    return this.call("", { send }, (reply) => reply);
   }
 
   /** The outcome of `work`, or UNAVAILABLE after `ms` milliseconds (default `commandTimeout`), while the work goes on. */
@@ -185,12 +163,26 @@ export class CommandRunner {
   commands(): Command[] {
     return [...this.limit.running.all(), ...this.timed.all()];
   }
+
+  async #askForSharded(): Promise<void> {
+    try {
+      await this.command("PUBSUB", "SHARDNUMSUB");
+      this.publishCommand = "SPUBLISH";
+    } catch (error) {
+      const { cause } = error as Error;
+      // Any other error says nothing about the server.
+      if (!lacksCommand(cause)) throw cause;
+    }
+    this.prepared = true;
+  }
 }
+
+/** What is sent; or makes it, anew for each sending. */
+type Request = ScriptCall | PlainCommand | (() => ScriptCall | PlainCommand);
 
 /** What a command with a promise needs until it ends. */
 interface Work<T> {
-  /** Makes what is sent, anew for each sending. */
-  readonly make: () => ScriptCall | PlainCommand;
+  readonly request: Request;
   readonly read: (reply: unknown) => T;
   /** Milliseconds for which it goes on after its time is up, since it must be done in the end. */
   readonly longest: number;
@@ -211,12 +203,9 @@ class PromisedCommand<T> extends Command {
     this.#clock = runner.clock;
   }
 
-  protected override get isVital(): boolean {
-    return this.#given.longest > 0;
-  }
-
   protected override request(): ScriptCall | PlainCommand {
-    return this.#given.make();
+    const { request } = this.#given;
+    return typeof request === "function" ? request() : request;
   }
 
   protected override goesOn(): boolean {

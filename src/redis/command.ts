@@ -9,19 +9,11 @@ import { ClientClosedError, isLockError, type LockError } from "../base/errors.j
 import type { Timed } from "../base/shared-timeout.js";
 import { type AnyScript, isReplyOf, type ScriptCall } from "../scripts/script.js";
 import type { CommandRunner } from "./command-runner.js";
-import {
-  finalError,
-  forbiddenKeys,
-  forbidsKey,
-  isMissingScript,
-  isReply,
-  scrubbed,
-  strayed,
-} from "./failures.js";
+import { finalError, forbiddenKeys, forbidsKey, isMissingScript, isReply, scrubbed } from "./failures.js";
 import type { Server } from "./servers.js";
 
-/** Milliseconds before a failed call is sent again, the first time; doubled up to the longest. */
-const FIRST_PAUSE = 10;
+/** Milliseconds before a failed command is sent again: as long as it was under way, within these bounds. */
+const SHORTEST_PAUSE = 10;
 const LONGEST_PAUSE = 250;
 
 /** When a command was begun that was not. */
@@ -41,14 +33,6 @@ export interface PlainCommand {
   readonly send: () => Promise<unknown>;
 }
 
-/** What a command needs after its first failure. */
-interface Failures {
-  cause: Error;
-  /** Milliseconds until the command is sent again. */
-  pause: number;
-  cancelPause: (() => void) | undefined;
-}
-
 export abstract class Command implements Timed {
   declare next: this | undefined;
   declare prev: this | undefined;
@@ -56,19 +40,20 @@ export abstract class Command implements Timed {
   declare endsAt: number;
   /** Cancels the timer of a command with a time-out of its own. */
   declare cancel: (() => void) | undefined;
-  /** When it was begun: what the server grants to it counts from then. */
+  /** When it was begun: what the server grants to it counts from then, and what answers an earlier beginning is late. */
   sentAt: Instant = NEVER;
   /** It goes on though its time was up. */
   #isLeftover = false;
   readonly #runner: CommandRunner;
-  /** Which beginning it is; counted, so that an answer to an earlier one is known to be late. */
-  #round = 0;
   #isOpen = false;
   /** ioredis has the command. */
   #inFlight = false;
   /** The server that owes the answer. */
   #server: Server | undefined;
-  #failures: Failures | undefined;
+  /** Why its last sending failed. */
+  #cause: Error | undefined;
+  /** Keeps it from being sent again. */
+  #cancelPause: (() => void) | undefined;
   /** The keys of what was sent last. */
   #keys: readonly string[] | undefined;
 
@@ -102,16 +87,6 @@ export abstract class Command implements Timed {
     return false;
   }
 
-  /** The command must be done in the end, so a reply that nobody knows does not end it. */
-  protected get isVital(): boolean {
-    return false;
-  }
-
-  /** The answer may take long, as that of WAIT: the server counts as away only when the command is given up. */
-  protected get blocks(): boolean {
-    return false;
-  }
-
   /** What a sending was for, of a command that is begun several times. */
   protected get tag(): string | undefined {
     return undefined;
@@ -127,8 +102,7 @@ export abstract class Command implements Timed {
     this.#isOpen = true;
     this.sentAt = now;
     this.#isLeftover = false;
-    this.#round++;
-    this.#failures = undefined;
+    this.#cause = undefined;
     alive.need();
     if (within === limit.ms) limit.start(this, now.mono);
     else {
@@ -143,44 +117,34 @@ export abstract class Command implements Timed {
   /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */
   send(anew = false): void {
     if (!this.#isOpen) return;
+    const { sentAt } = this;
+    const { prepared, sender, servers } = this.#runner;
     try {
       const call = this.request();
-      if (call.script && !this.#runner.isPrepared) return this.#sendPrepared();
+      if (call.script && !prepared) return this.#sendPrepared(sentAt);
       this.#inFlight = true;
       this.#keys = call.keys;
-      const server = this.#runner.servers.of(call.keys?.[0]);
+      const server = servers.of(call.keys?.[0]);
       if (server !== this.#server) this.#owedBy(server);
-      const answer = "send" in call ? call.send() : this.#runner.sender.send(call, anew);
-      const round = this.#round;
+      const answer = "send" in call ? call.send() : sender.send(call, anew);
       const { tag } = this;
       const { script } = call;
       answer.then(
-        (reply) => this.#succeeded(round, server, tag, reply, script),
-        (error: unknown) => this.#refused(round, error),
+        (reply) => this.#succeeded(sentAt, server, tag, reply, script),
+        (error: unknown) => this.#refused(sentAt, error),
       );
     } catch (error) {
       // The call cannot be sent, by a mistake of the caller. Thrown in a timer it would end the process.
-      if (this.stop()) this.failed(error);
+      this.#fail(error);
     }
-  }
-
-  /** Sends its script once the runner knows how releases are announced. */
-  #sendPrepared(): void {
-    const round = this.#round;
-    this.#runner.prepare().then(
-      () => {
-        if (round === this.#round) this.send();
-      },
-      (error: Error) => this.#refused(round, error.cause),
-    );
   }
 
   /** The time is up, the outcome unknown. */
   expire(): void {
     if (!this.#isOpen) return;
-    // A refusal was an answer, if one that is of no use.
     const server = this.#server;
     const { alive, cleanUp, limit, servers } = this.#runner;
+    // A refusal was an answer, if one that is of no use.
     if (this.#inFlight) server?.gaveUp();
     servers.resetSilent();
     if (this.goesOn()) {
@@ -195,24 +159,24 @@ export abstract class Command implements Timed {
     const inFlight = this.#inFlight;
     if (!this.stop()) return;
     if (inFlight) cleanUp.abandoned.add(this);
-    this.failed(this.#runner.unavailable(this.lockName, this.#failures?.cause));
+    this.failed(this.#runner.unavailable(this.lockName, this.#cause));
   }
 
   /** The client is closed. */
   close(): void {
-    if (this.stop()) this.failed(new ClientClosedError(this.lockName));
+    this.#fail(new ClientClosedError(this.lockName));
   }
 
   /** Ends the command: an answer that comes is late. False if it had ended before. */
   stop(): boolean {
     if (!this.#isOpen) return false;
     this.#isOpen = false;
-    this.#failures?.cancelPause?.();
+    this.#cancelPause?.();
     if (this.cancel) {
       this.cancel();
       this.cancel = undefined;
     }
-    if (!this.blocks) this.#server?.callEnded();
+    this.#server?.callEnded();
     this.#server = undefined;
     const { alive, limit, timed } = this.#runner;
     if (!limit.running.remove(this)) timed.remove(this);
@@ -221,17 +185,30 @@ export abstract class Command implements Timed {
     return true;
   }
 
+  /** Whether it is open since then. */
+  #isBegun(sentAt: Instant): boolean {
+    return this.#isOpen && sentAt === this.sentAt;
+  }
+
+  /** It waits until it is known how releases are announced. */
+  #sendPrepared(sentAt: Instant): void {
+    this.#runner.prepare().then(
+      () => {
+        if (this.#isBegun(sentAt)) this.send();
+      },
+      (error: unknown) => this.#refused(sentAt, error),
+    );
+  }
+
   /** Another server than before owes the answer. */
   #owedBy(server: Server): void {
-    if (!this.blocks) {
-      this.#server?.callEnded();
-      server.callBegun(this.#server ? this.#runner.clock.mono() : this.sentAt.mono);
-    }
+    this.#server?.callEnded();
+    server.callBegun(this.#server ? this.#runner.clock.mono() : this.sentAt.mono);
     this.#server = server;
   }
 
   #succeeded(
-    round: number,
+    sentAt: Instant,
     server: Server,
     tag: string | undefined,
     reply: unknown,
@@ -240,8 +217,8 @@ export abstract class Command implements Timed {
     const now = instant(this.#runner.clock);
     server.answered(now.mono);
     // A proxy, or a server that is not Redis, may answer anything.
-    if (script && !isReplyOf(script, reply)) return this.#refused(round, strange());
-    if (!this.#isOpen || round !== this.#round) {
+    if (script && !isReplyOf(script, reply)) return this.#refused(sentAt, strange());
+    if (!this.#isBegun(sentAt)) {
       this.#runner.cleanUp.abandoned.delete(this);
       return this.late(reply, tag);
     }
@@ -253,35 +230,36 @@ export abstract class Command implements Timed {
     }
   }
 
-  #refused(round: number, error: unknown): void {
-    if (!this.#isOpen || round !== this.#round) {
+  #refused(sentAt: Instant, error: unknown): void {
+    if (!this.#isBegun(sentAt)) {
       this.#runner.cleanUp.abandoned.delete(this);
       return;
     }
     this.#inFlight = false;
     if (isMissingScript(error)) return this.send(true);
-    const stray = this.#runner.isCluster ? undefined : strayed(error, this.lockName);
-    const final = stray ?? finalError(error, this.lockName, this.isVital);
-    if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(round, error, this.#keys);
+    const final = this.#final(error);
+    if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(sentAt, error, this.#keys);
     if (final) return this.#fail(final);
-    this.#failures?.cancelPause?.();
-    this.#failures ??= { cause: scrubbed(error), pause: FIRST_PAUSE, cancelPause: undefined };
-    const failures = this.#failures;
-    failures.cause = scrubbed(error);
-    if (isReply(error)) this.#runner.servers.note(failures.cause, this.#server);
-    failures.cancelPause = this.#runner.clock.after(failures.pause, () => this.send());
-    failures.pause = Math.min(2 * failures.pause, LONGEST_PAUSE);
+    const { clock, servers } = this.#runner;
+    this.#cause = scrubbed(error);
+    if (isReply(error)) servers.note(this.#cause, this.#server);
+    this.#cancelPause?.();
+    const pause = Math.max(SHORTEST_PAUSE, clock.mono() - sentAt.mono);
+    this.#cancelPause = clock.after(Math.min(pause, LONGEST_PAUSE), () => this.send());
   }
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */
-  #nameKeys(round: number, error: unknown, keys: readonly string[]): void {
+  #nameKeys(sentAt: Instant, error: unknown, keys: readonly string[]): void {
     void forbiddenKeys(this.#runner.connection, keys).then((forbidden) => {
-      if (!this.#isOpen || round !== this.#round) return;
-      this.#fail(finalError(error, this.lockName, this.isVital, forbidden) as LockError);
+      if (this.#isBegun(sentAt)) this.#fail(this.#final(error, forbidden) as LockError);
     });
   }
 
-  #fail(error: LockError): void {
+  #final(error: unknown, forbidden?: readonly string[]): LockError | undefined {
+    return finalError(error, this.lockName, this.#runner.isCluster, forbidden);
+  }
+
+  #fail(error: unknown): void {
     if (this.stop()) this.failed(error);
   }
 }

@@ -23,7 +23,6 @@ export interface RedisConnection {
 type Listener = (...args: never[]) => void;
 
 export interface Pipeline {
-  evalsha(sha1: string, keys: number, ...rest: string[]): Pipeline;
   eval(text: string, keys: number, ...rest: string[]): Pipeline;
   wait(replicas: number, timeout: number): Pipeline;
   exec(): Promise<[Error | null, unknown][] | null>;
@@ -54,7 +53,6 @@ export interface Connection {
   duplicate(...args: unknown[]): Connection;
   on(event: string | symbol, listener: Listener): unknown;
   once(event: string, listener: Listener): unknown;
-  off(event: string | symbol, listener: Listener): unknown;
   connect(): Promise<void>;
   disconnect(reconnect?: boolean): void;
 }
@@ -92,18 +90,12 @@ export interface SubscriberConnection extends Connection {
 }
 
 /** One server: it can be asked, and connections to it can be made. */
-export type ServerConnection = Pick<SubscriberConnection, "options" | "call" | "duplicate"> & Resettable;
-
-type Resettable = Partial<Pick<Connection, "stream" | "disconnect">>;
+export type ServerConnection = Pick<SubscriberConnection, "options" | "call" | "duplicate"> &
+  Partial<Pick<Connection, "stream" | "disconnect">>;
 
 /** `host:port`, as {@link ClusterConnection.slots} names servers. */
 export function addressOf({ options }: Pick<Connection, "options">): string {
   return `${options.host}:${options.port}`;
-}
-
-/** The connection of a cluster to the node at this address, if there is one. */
-export function nodeAt(cluster: ClusterConnection, address: string): ServerConnection | undefined {
-  return cluster.nodes("all").find((node) => addressOf(node) === address);
 }
 
 /** The address of the master that serves this key or channel, as far as is known. */
@@ -123,11 +115,17 @@ export function isCluster(connection: Connection): connection is ClusterConnecti
   return connection.isCluster === true;
 }
 
-/** Closes the socket of what has been silent: ioredis makes it anew, and sends what has no answer once more. */
-export function reset(silent: Resettable): void {
+/**
+ * Closes the socket of a connection, or of a cluster's connection to the node at this address, which has been silent:
+ * ioredis makes it anew, and sends what has no answer once more.
+ */
+export function reset(connection: Connection, address = ""): void {
+  const silent: ServerConnection | undefined = isCluster(connection)
+    ? connection.nodes("all").find((node) => addressOf(node) === address)
+    : (connection as SubscriberConnection);
   // A disconnect would wait for the server to close its side, too.
-  if (silent.stream) silent.stream.destroy();
-  else silent.disconnect?.(true);
+  if (silent?.stream) silent.stream.destroy();
+  else silent?.disconnect?.(true);
 }
 
 /**
@@ -168,8 +166,5 @@ function whatCame(value: unknown): string {
     const way = "import { fromNodeRedis } from 'holdfast/node-redis'";
     return `, not a client of the package redis; that goes into new LockClient(fromNodeRedis(client)): ${way}`;
   }
-  if (hasMethod(value, "customCommand") && hasMethod(value, "invokeScript"))
-    return ", not a client of Valkey GLIDE; use ioredis, iovalkey or redis";
-  if (hasMethod(value, "evalsha")) return ", which can make a connection like itself by duplicate()";
   return `, not ${received(value)}; LockClient.connect takes the options of one`;
 }

@@ -5,14 +5,7 @@
  * The work that an abandoned call leaves needs them less. They are made again for it, but a process that has nothing
  * else to do may end. It may also end while nobody needs them at all.
  */
-import {
-  clearInterval,
-  clearTimeout,
-  LONGEST_TIMER,
-  setImmediate,
-  setInterval,
-  setTimeout,
-} from "../base/platform.js";
+import { clearInterval, LONGEST_TIMER, setImmediate, setInterval, setTimeout } from "../base/platform.js";
 import { noop } from "../base/work.js";
 import { type Connection, isCluster } from "./connection.js";
 
@@ -25,7 +18,6 @@ type Socketed = Pick<Connection, "stream" | "on">;
 
 export class KeepAlive {
   readonly #connections = new Set<Connection>();
-  readonly #revivals = new Map<Connection, NodeJS.Timeout>();
   /** Keeps the process alive while it is referenced. */
   readonly #timer = setInterval(noop, LONGEST_TIMER).unref();
   #needs = 0;
@@ -71,8 +63,6 @@ export class KeepAlive {
 
   /** Ends a connection. */
   end(connection: Connection): void {
-    clearTimeout(this.#revivals.get(connection));
-    this.#revivals.delete(connection);
     this.#connections.delete(connection);
     connection.disconnect();
   }
@@ -96,9 +86,8 @@ export class KeepAlive {
 
   #reviveLater(connection: Connection): void {
     if (!this.#connections.has(connection)) return;
-    const timer = setTimeout(() => this.#revive(connection), this.#isNeeded ? SECOND_PAUSE : LONGEST_PAUSE);
-    if (!this.#isNeeded) timer.unref();
-    this.#revivals.set(connection, timer);
+    const pause = this.#isNeeded ? SECOND_PAUSE : LONGEST_PAUSE;
+    setTimeout(() => this.#revive(connection), pause).unref();
   }
 }
 

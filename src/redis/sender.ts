@@ -32,9 +32,7 @@ export class Sender {
     const form = this.#legacy ? legacy : modern;
     this.sent++;
     if (anew || !this.#known.has(form)) {
-      // Decided by the form that is sent, not by `#legacy`: the form of another call may have been refused meanwhile.
-      const again = form === legacy ? undefined : () => this.send(call, true);
-      return this.#teach(form, evalArguments(form.text, call), again);
+      return this.#teach(form, evalArguments(form.text, call), call);
     }
     const command = evalArguments(form.sha1, call);
     this.#cork();
@@ -50,23 +48,17 @@ export class Sender {
     if (stream) this.#use(stream);
   }
 
-  /**
-   * Sends a script by its text, which teaches it to the server. `again`: sends it in the form for servers before Redis
-   * 7; undefined if it has that form already.
-   */
-  async #teach(
-    form: ScriptText,
-    command: EvalArguments,
-    again: (() => Promise<unknown>) | undefined,
-  ): Promise<unknown> {
+  /** Sends a script by its text, which teaches it to the server. */
+  async #teach(form: ScriptText, command: EvalArguments, call: ScriptCall): Promise<unknown> {
     try {
       const reply = await this.#connection.eval(...command);
       this.#known.add(form);
       return reply;
     } catch (error) {
-      if (!again || !isShebangRefused(error)) throw error;
+      // Decided by the form that was sent, not by `#legacy`: the form of another call may have been refused meanwhile.
+      if (form === call.script.legacy || !isShebangRefused(error)) throw error;
       this.#legacy = true;
-      return again();
+      return this.send(call, true);
     }
   }
 

@@ -4,15 +4,7 @@
  */
 import type { Clock } from "../base/clock.js";
 import { noop } from "../base/work.js";
-import {
-  addressOf,
-  type Connection,
-  isCluster,
-  lookForMasters,
-  masterAddress,
-  nodeAt,
-  reset,
-} from "./connection.js";
+import { addressOf, type Connection, isCluster, lookForMasters, masterAddress, reset } from "./connection.js";
 import { scrubbed } from "./failures.js";
 
 /** The share of `commandTimeout` for which a server may owe an answer and be silent before it counts as away. */
@@ -157,8 +149,7 @@ export class Servers {
     for (const [address, server] of this.#servers) {
       if (!server.isSilentFor(Math.max(this.#commandTimeout, least) - TOLERANCE)) continue;
       server.reset();
-      const silent = isCluster(this.#connection) ? nodeAt(this.#connection, address) : this.#connection;
-      if (silent) reset(silent);
+      reset(this.#connection, address);
     }
     lookForMasters(this.#connection);
   }

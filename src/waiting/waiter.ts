@@ -190,10 +190,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return replicas.command(this.lockName, call, isGrant, () => this.isOpen && this.sentAt === sentAt);
   }
 
-  protected override get blocks(): boolean {
-    return this.env.replicas !== undefined;
-  }
-
   protected sendTry(): void {
     this.begin(this.within + (this.env.replicas?.patience ?? 0), this.sentAt);
   }

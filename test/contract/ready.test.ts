@@ -158,9 +158,11 @@ for (const [what, script, lockName] of [
   ["a script that fails", "server/refused", ""],
   ["a lock that cannot be taken", "plain/take", expect.stringMatching(/^holdfast-ready-/) as string],
 ])
-  test(`${what} fails ready()`, async ({ a, server }) => {
+  test(`${what} fails ready() in time`, async ({ a, server, pass }) => {
     refusing(server, ({ name }) => name === script, "ERR something else");
-    expect(await failure(a.client.ready())).toMatchObject({ code: "UNAVAILABLE", lockName });
+    const ready = watch(a.client.ready());
+    await pass(1_000);
+    expect(ready.error).toMatchObject({ code: "UNAVAILABLE", lockName });
   });
 
 test("a channel that nothing is heard of fails ready() in time", async ({ a, pass }) => {

@@ -12,10 +12,6 @@ export class CommandList implements Pipeline {
     this.#clientOf = clientOf;
   }
 
-  evalsha(sha1: string, keys: number, ...rest: string[]): this {
-    return this.#add(["EVALSHA", sha1, String(keys), ...rest], rest[0]);
-  }
-
   eval(text: string, keys: number, ...rest: string[]): this {
     return this.#add(["EVAL", text, String(keys), ...rest], rest[0]);
   }
