@@ -7,8 +7,8 @@ import { failure, watch } from "../../support/place/index.js";
 import { listed, open } from "./helpers.js";
 
 /** The watchdog's time-out, and the round, a third of it. */
-const TIMEOUT = 6_000;
-const ROUND = 2_000;
+const TIMEOUT = 4_500;
+const ROUND = 1_500;
 /** Milliseconds after which what lasts is told. */
 const TOLD = ROUND + 1_000;
 const HERE = { host: hostname(), pid: process.pid };
