@@ -23,7 +23,7 @@ import { Fenced } from "./kinds/fenced.js";
 import { Kind } from "./kinds/kind.js";
 import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
 import { FairLock, FencedLock, Lock } from "./lock/lock.js";
-import { checkServer } from "./lock/ready-check.js";
+import { checkServer } from "./client-ready.js";
 import { Owner } from "./owner/owner.js";
 import { connectionTo } from "./redis/connect.js";
 import { checkConnection, type RedisConnection } from "./redis/connection.js";

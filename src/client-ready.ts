@@ -2,15 +2,15 @@
  * Checks that the server is new enough and permits all that this client sends. It tries every command of the scripts, and
  * the keys and channels of a name, and takes and releases a lock. The name is a fresh one, behind the client's prefix.
  */
-import { ClientClosedError, isLockError, type LockError, UnsupportedServerError } from "../base/errors.js";
-import { extraChannelsOf, extraKeysOf } from "../base/names.js";
-import { noop } from "../base/work.js";
-import type { Env } from "../env.js";
-import type { Kind } from "../kinds/kind.js";
-import type { Router } from "../pubsub/router.js";
-import type { CommandRunner } from "../redis/command-runner.js";
-import { scrubbed } from "../redis/failures.js";
-import { serverRefused } from "../scripts/generated.js";
+import { ClientClosedError, isLockError, type LockError, UnsupportedServerError } from "./base/errors.js";
+import { extraChannelsOf, extraKeysOf } from "./base/names.js";
+import { noop } from "./base/work.js";
+import type { Env } from "./env.js";
+import type { Kind } from "./kinds/kind.js";
+import type { Router } from "./pubsub/router.js";
+import type { CommandRunner } from "./redis/command-runner.js";
+import { scrubbed } from "./redis/failures.js";
+import { serverRefused } from "./scripts/generated.js";
 
 const OLDEST: readonly [major: number, minor: number] = [6, 2];
 const LEASE = 1_000;
