@@ -36,7 +36,7 @@ import type { Renewal } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
 import { type Held, HoldRecord, type Origin } from "./hold-record.js";
-import { Downgrade, Keep } from "./keep.js";
+import { Keep } from "./keep.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
 
@@ -120,7 +120,7 @@ export class Grant extends Leased implements Held, Counts {
 
   async extend(least: number): Promise<void> {
     const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
-    if (!this.lower(lease)) await new Keep(this, lease).start();
+    if (!this.lower(lease)) await new Keep(this, { lease }).start();
   }
 
   // Its holds
@@ -172,7 +172,7 @@ export class Grant extends Leased implements Held, Counts {
     if (this.#isEmpty) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
-    const released = isDowngrade ? new Downgrade(this).start() : new Keep(this).start();
+    const released = new Keep(this, { isDowngrade }).start();
     const done = released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {

@@ -1,23 +1,35 @@
-/** The commands of a grant that goes on: they raise its TTL, note its counts, or end its write side. */
+/** The command of a grant that goes on: it raises the TTL, notes the counts, or ends the write side. */
 import { LockLostError } from "../base/errors.js";
 import type { Downgrading, Kind } from "../kinds/kind.js";
 import { Command } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Grant } from "./grant.js";
 
-/** A command of a grant, whose outcome is a promise. */
-abstract class OfGrant extends Command {
-  readonly grant: Grant;
+interface KeepOptions {
+  /** Milliseconds to grant; without it the TTL stays. */
+  readonly lease?: number;
+  /** It ends the write side: it is sent until it is answered, for other readers wait for it. */
+  readonly isDowngrade?: boolean;
+}
+
+export class Keep extends Command {
+  readonly #grant: Grant;
+  readonly #lease: number | undefined;
+  readonly #isDowngrade: boolean;
+  readonly #term: number;
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
 
-  constructor(grant: Grant) {
+  constructor(grant: Grant, { lease, isDowngrade = false }: KeepOptions = {}) {
     super(grant.env.runner);
-    this.grant = grant;
+    this.#grant = grant;
+    this.#lease = lease;
+    this.#isDowngrade = isDowngrade;
+    this.#term = grant.term;
   }
 
   get lockName(): string {
-    return this.grant.lockName;
+    return this.#grant.lockName;
   }
 
   /** @throws LOCK_LOST if the grant turns out to be gone, UNAVAILABLE without an answer */
@@ -29,12 +41,28 @@ abstract class OfGrant extends Command {
     });
   }
 
-  /** The server has found the grant, or not. */
-  protected settle(found: number): void {
-    const { grant } = this;
+  protected override goesOn(): boolean {
+    if (!this.#isDowngrade) return false;
+    this.failed(this.#grant.env.runner.unavailable(this.lockName));
+    return this.#grant.state === "held";
+  }
+
+  protected override request(): ScriptCall {
+    const grant = this.#grant;
+    const { kind, wireId, reads, remaining } = grant;
+    // A TTL is never lowered, so the least lease changes nothing.
+    if (!this.#isDowngrade) return kind.keep(wireId, grant, this.#lease ?? 1);
+    const left = Math.max(1, Math.ceil(remaining));
+    return (kind as Kind & Downgrading).downgrade(wireId, Math.max(1, reads), left);
+  }
+
+  protected override answered(reply: unknown): void {
+    const grant = this.#grant;
+    const found = Number((reply as unknown[]).at(-1));
     grant.check();
     if (grant.has(found)) {
-      if (grant.state === "held" || grant.state === "ending") return this.#resolve();
+      if (this.#lease !== undefined) grant.raise(this.sentAt, this.#lease, this.#term);
+      if (grant.state !== "over") return this.#resolve();
     } else if (grant.state === "held") {
       return this.#reject(grant.gone(found));
     }
@@ -46,53 +74,5 @@ abstract class OfGrant extends Command {
 
   protected override failed(error: unknown): void {
     this.#reject(error);
-  }
-}
-
-/** Notes the counts, and raises the TTL if a `lease` is given. */
-export class Keep extends OfGrant {
-  readonly #lease: number | undefined;
-  readonly #term: number;
-
-  constructor(grant: Grant, lease?: number) {
-    super(grant);
-    this.#lease = lease;
-    this.#term = grant.term;
-  }
-
-  protected override request(): ScriptCall {
-    // A TTL is never lowered, so the least lease changes nothing.
-    return this.grant.kind.keep(this.grant.wireId, this.grant, this.#lease ?? 1);
-  }
-
-  protected override answered(reply: unknown): void {
-    const [found] = reply as unknown[];
-    const { grant } = this;
-    if (this.#lease !== undefined && grant.isHeld && grant.has(Number(found))) {
-      grant.raise(this.sentAt, this.#lease, this.#term);
-    }
-    this.settle(Number(found));
-  }
-}
-
-/** Ends the write side; it is sent until it is answered, for other readers wait for it. */
-export class Downgrade extends OfGrant {
-  protected override goesOn(): boolean {
-    this.failed(this.grant.env.runner.unavailable(this.lockName));
-    return this.grant.state === "held";
-  }
-
-  protected override request(): ScriptCall {
-    const { kind, wireId, reads, remaining } = this.grant;
-    return (kind as Kind & Downgrading).downgrade(
-      wireId,
-      Math.max(1, reads),
-      Math.max(1, Math.ceil(remaining)),
-    );
-  }
-
-  protected override answered(reply: unknown): void {
-    const [, found] = reply as unknown[];
-    this.settle(Number(found));
   }
 }
