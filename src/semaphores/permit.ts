@@ -21,11 +21,10 @@ export interface Permit {
   readonly lost?: LockLostError | undefined;
 }
 
+type PermitKeys = [permits: string, leases: string, channel: string, trace: string];
+
 /** The keys of a call that leaves this trace: a tombstone, or a marker. */
-export function keysOf(
-  { key, channel }: SharedNumber,
-  trace: string,
-): [permits: string, leases: string, channel: string, trace: string] {
+export function keysOf({ key, channel }: SharedNumber, trace: string): PermitKeys {
   return [key, permitLeases(key), channel, trace];
 }
 
@@ -43,13 +42,8 @@ export function endPermit(number: SharedNumber, id: string): Promise<number> {
   );
 }
 
-/** Ends in the background a permit that nobody wants any more. Never rejects. */
-function giveUp(number: SharedNumber, id: string): Promise<void> {
-  return number.undo(id, (one) => endPermit(number, one));
-}
-
 /** Takes one permit under an id that was not used before. Without a lease the watchdog keeps it. */
-export class TakePermit extends Request<Permit> {
+export class TakePermit extends Request<string, Permit> {
   readonly #id: string = permitId();
   readonly #lease: number | undefined;
 
@@ -64,17 +58,17 @@ export class TakePermit extends Request<Permit> {
     return permitsAcquire.with(keys, [this.#id, this.#leaseMs, number.publish]);
   }
 
-  protected override read(reply: unknown): Attempt<Permit> {
+  protected override read(reply: unknown): Attempt<string> {
     const { clock, settings } = this.env;
     const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
     if (word !== 1) return { granted: false, ttl: next };
     if (untilDeadline(this.#leaseMs, settings.drift, elapsedSince(clock, this.sentAt)) === 0) {
       throw new LockLostError(this.lockName, "expired", clock.wall());
     }
-    return { granted: true, value: { id: this.#id }, remaining: free };
+    return { granted: true, value: this.#id, remaining: free };
   }
 
-  protected override accept({ id }: Permit, waited: number): Permit {
+  protected override accept(id: string, waited: number): Permit {
     const number = this.wanted;
     const lease = this.#lease;
     const permit = lease === undefined ? new KeptPermit(number, id, this.sentAt) : { id };
@@ -84,7 +78,8 @@ export class TakePermit extends Request<Permit> {
   }
 
   protected override undo(): Promise<void> {
-    return giveUp(this.wanted, this.#id);
+    const number = this.wanted;
+    return number.undo(this.#id, (id) => endPermit(number, id));
   }
 
   get #leaseMs(): number {
@@ -152,7 +147,7 @@ export class KeptPermit extends Leased implements Permit {
     this.end();
     if (reason === "closed") number.permits.returns(number, id, Promise.resolve(true));
     this.tell("lost", { reason, held: since - this.#since });
-    void giveUp(number, id);
+    this.env.settle(endPermit(number, id));
   }
 
   gone(): void {
