@@ -81,17 +81,20 @@ export class GroupGrant implements Held, Whole {
 
   /** The call resolves with it. */
   tellGrant(): void {
-    for (const seat of this.#seats) if (seat.hold) this.#seated(seat, seat.hold);
+    for (const seat of this.#seats) if (seat.hold) this.join(seat);
     const [waited, nested] = [this.#waited, this.#isNested];
     this.members.emit("acquired", { ownerId: this.ownerId, waited, nested });
   }
 
-  /** A member has granted its seat late. */
+  /** A member has granted its seat: from now on events tell of it. */
   join(seat: Seat): void {
-    const { hold } = seat;
-    if (!hold || this.hold.state !== "live") return void seat.leave();
-    this.#seated(seat, hold);
-    if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
+    const { hold, wanted, isNested: nested } = seat;
+    if (!hold || this.hold.state !== "live") return seat.leave();
+    hold.group = this;
+    hold.isTold = true;
+    wanted.emit("acquired", { ownerId: hold.ownerId, waited: this.#waited, nested });
+    if (hold.state !== "live") this.seatEnded(hold);
+    else if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
   }
 
   async extend(lease: number): Promise<void> {
@@ -135,14 +138,6 @@ export class GroupGrant implements Held, Whole {
     return this.#seats.filter(({ hold }) => hold?.state === "live");
   }
 
-  /** From now on events tell of the seat. */
-  #seated({ wanted, isNested }: Seat, hold: HoldRecord<Grant>): void {
-    hold.group = this;
-    hold.isTold = true;
-    wanted.emit("acquired", { ownerId: hold.ownerId, waited: this.#waited, nested: isNested });
-    if (hold.state !== "live") this.seatEnded(hold);
-  }
-
   #lose(reason: LossReason): void {
     const losses = this.#holds.flatMap(({ loss }) => loss ?? []);
     // Since the last of the losses, for which too few members were left.
@@ -156,7 +151,7 @@ export class GroupGrant implements Held, Whole {
 
   /** What is granted from now on is not wanted. */
   #drop(): void {
-    for (const seat of this.#seats) if (seat.state !== "over") void seat.leave();
+    for (const seat of this.#seats) if (seat.state !== "over") seat.leave();
   }
 
   /** @throws the loss, or the first error, with all of them in `errors` */

@@ -26,9 +26,6 @@ const MOST_DOUBLINGS = 3;
 /** Milliseconds: where members wake waiters one by one (fair locks), a waiter for a majority tries at random times up to this. */
 const LONGEST_LOOK = 250;
 
-/** The votes that tell whether others have the lock. */
-const ANSWERS = ["granted", "refused", "late"] as const;
-
 export class MajorityCall extends GroupCall<Masters> {
   /** How many rounds in a row had split votes. */
   #split = 0;
@@ -89,17 +86,13 @@ export class MajorityCall extends GroupCall<Masters> {
     if (open === 0) this.#stopTimer?.();
     if (this.state === "over" || this.group || !this.seats.includes(seat)) return;
     const { quorum } = this.wanted;
-    const inFavour = this.#count("granted");
+    const granted = this.seats.filter(({ hold }) => hold);
     // No majority can grant it any more, and it is known whether others have it.
-    const isLost = inFavour + open < quorum && this.#count(...ANSWERS) >= quorum;
-    if (inFavour < quorum && !isLost && open > 0) return;
-    const held = this.seats.filter(({ hold }) => hold?.grant.isHeld);
+    const isLost = granted.length + open < quorum && this.seats.filter(isAnswered).length >= quorum;
+    if (granted.length < quorum && !isLost && open > 0) return;
+    const held = granted.filter(({ hold }) => hold?.grant.isHeld);
     if (held.length >= quorum) this.accept();
     else this.#lose();
-  }
-
-  #count(...votes: Seat["vote"][]): number {
-    return this.seats.filter(({ vote }) => votes.includes(vote)).length;
   }
 
   /** False while it asks, and while it waits for runs of its owner that have its members, or were called before. */
@@ -146,16 +139,16 @@ export class MajorityCall extends GroupCall<Masters> {
     const { clock, settings } = this.env;
     const { seats } = this;
     const { quorum, parts } = this.wanted;
-    const [granted, inFavour] = [this.#count("granted"), this.#count("granted", "late")];
-    const answers = this.#count(...ANSWERS);
+    const inFavour = seats.filter(({ vote }) => vote === "granted").length;
     this.giveBack();
     this.rest();
-    this.#split = granted > 0 ? this.#split + 1 : 0;
+    this.#split = inFavour > 0 ? this.#split + 1 : 0;
     const round = Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, clock.mono() - this.sentAt.mono));
-    const longest = granted > 0 ? round * 2 ** Math.min(this.#split, MOST_DOUBLINGS) : 0;
+    const longest = inFavour > 0 ? round * 2 ** Math.min(this.#split, MOST_DOUBLINGS) : 0;
     const pause = longest * settings.random();
     this.#notBefore = clock.mono() + pause;
-    if (answers < quorum) return this.#unheard(seats, granted);
+    const silent = seats.filter((seat) => !isAnswered(seat));
+    if (silent.length > parts.length - quorum) return this.#unheard(silent, inFavour);
     // Masters of a majority have granted it, too late: null would mean that another owner has the lock.
     if (this.wait === 0 && inFavour >= quorum) {
       return this.end(new LockLostError(this.lockName, "expired", clock.wall()));
@@ -165,7 +158,7 @@ export class MajorityCall extends GroupCall<Masters> {
       return this.#sleep(Math.max(pause, this.wanted.answerTime(this.asked.lease)));
     }
     // When a majority will be free, if nobody gives it back before.
-    const frees = seats.map(freeIn).sort((a, b) => a - b);
+    const frees = seats.map(({ freeIn }) => freeIn).sort((a, b) => a - b);
     const isQueued = parts.some(({ traits }) => traits.serverQueued);
     const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
     const ttl = Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause));
@@ -173,12 +166,11 @@ export class MajorityCall extends GroupCall<Masters> {
   }
 
   /** Too few masters have answered. */
-  #unheard(seats: readonly Seat[], granted: number): void {
+  #unheard(silent: readonly Seat[], inFavour: number): void {
     const { wanted: members, env } = this;
-    const silent = seats.filter(({ vote }) => !vote || vote === "failed");
     this.unanswered = true;
     const errors = silent.map(({ error, env: { runner } }) => error ?? runner.unavailable(this.lockName));
-    if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(granted, errors));
+    if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(inFavour, errors));
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
     for (const { wanted } of silent) {
       this.stopLater(
@@ -198,8 +190,7 @@ export class MajorityCall extends GroupCall<Masters> {
   }
 }
 
-/** Milliseconds until a member can be free; Infinity if nobody knows. */
-function freeIn({ vote, ttl }: Seat): number {
-  if (vote === "granted" || vote === "late") return 0;
-  return vote === "refused" && ttl >= 0 ? ttl : Number.POSITIVE_INFINITY;
+/** Whether its vote tells if others have the lock. */
+function isAnswered({ vote }: Seat): boolean {
+  return vote === "granted" || vote === "refused";
 }

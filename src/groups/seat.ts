@@ -17,12 +17,12 @@ const NOT_WANTED: unique symbol = Symbol("not wanted");
 export class Seat extends Call {
   /** Its count, once it is granted. */
   hold: HoldRecord<Grant> | undefined;
-  /** How its member votes; `late`: by a grant that came after its deadline. Undefined while it is open, and if it is not wanted. */
-  vote: "granted" | "refused" | "late" | "failed" | undefined;
+  /** How its member votes: a grant may have come after its deadline. Undefined while it is open, and if it is not wanted. */
+  vote: "granted" | "refused" | "failed" | undefined;
   /** Why it has failed. */
   error: unknown;
-  /** When refused: ms until the holder's lease ends, -1 if it has no end. */
-  ttl = -1;
+  /** Milliseconds until the lease of its member's holder ends, as far as that is known. */
+  freeIn: number = Number.POSITIVE_INFINITY;
   /** Its call has asked for it. */
   isAsked = false;
   readonly #of: GroupCall;
@@ -31,9 +31,16 @@ export class Seat extends Call {
   constructor(of: GroupCall, member: Kind, waits: boolean) {
     const { lease, frame, caller, begun } = of.asked;
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
-    const { owner } = of;
-    const [origin, signal] = ["member", undefined] as const;
-    super(member, { owner, origin, lease, frame, caller, wait, signal, begun });
+    super(member, {
+      owner: of.owner,
+      origin: "member",
+      lease,
+      frame,
+      caller,
+      wait,
+      signal: undefined,
+      begun,
+    });
     this.#of = of;
     this.hasWaited = waits && of.hasWaited;
   }
@@ -91,13 +98,13 @@ export class Seat extends Call {
 
   protected override grant(hold: HoldRecord<Grant>): void {
     this.hold = hold;
-    this.vote = "granted";
+    this.#inFavour();
     super.grant(hold);
     this.#of.voted(this);
   }
 
   protected override refuse(ttl: number): void {
-    this.ttl = ttl;
+    if (ttl >= 0) this.freeIn = ttl;
     super.refuse(ttl);
   }
 
@@ -108,10 +115,15 @@ export class Seat extends Call {
   protected override tellEnd(error: unknown): void {
     if (error !== NOT_WANTED) {
       this.error = error;
-      const failed = isLockError(error, "LOCK_LOST") ? "late" : "failed";
-      this.vote = error === undefined ? "refused" : failed;
+      this.vote = error === undefined ? "refused" : "failed";
+      if (isLockError(error, "LOCK_LOST")) this.#inFavour();
     }
     this.#of.voted(this);
+  }
+
+  #inFavour(): void {
+    this.vote = "granted";
+    this.freeIn = 0;
   }
 
   /** @throws UNSUPPORTED if another seat of the call refuses it: both members are one lock, by two clients */

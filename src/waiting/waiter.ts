@@ -36,7 +36,7 @@ import type { Limits, Wanted } from "./wanted.js";
 export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";
 
 /** The reason of a call whose `wait` is over. */
-export const TIME_IS_UP: unique symbol = Symbol("time is up");
+const TIME_IS_UP: unique symbol = Symbol("time is up");
 
 /** Milliseconds for which a try may be on its way when the call's time is up, and the answer before it still counts. */
 const FRESH = 250;
