@@ -78,7 +78,7 @@ export class Keep extends OfGrant {
 /** Ends the write side; it is sent until it is answered, for other readers wait for it. */
 export class Downgrade extends OfGrant {
   protected override goesOn(): boolean {
-    this.failed(this.grant.env.runner.unavailable(this.lockName));
+    this.failed(this.unavailable());
     return this.grant.state === "held";
   }
 
