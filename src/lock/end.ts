@@ -80,7 +80,7 @@ export class End extends Command {
     if (this.#isSilent) return true;
     this.#isSilent = true;
     this.#successor?.notSucceeded(this.#successorId);
-    this.#reject(this.#grant.env.runner.unavailable(this.lockName));
+    this.#reject(this.unavailable());
     void quietly(this.#ask());
     return true;
   }

@@ -43,7 +43,7 @@ export class Keep extends Command {
 
   protected override goesOn(): boolean {
     if (!this.#isDowngrade) return false;
-    this.failed(this.#grant.env.runner.unavailable(this.lockName));
+    this.failed(this.unavailable());
     return this.#grant.state === "held";
   }
 

@@ -139,7 +139,6 @@ export class CommandRunner {
 
   /** The outcome of `work`, or UNAVAILABLE after `ms` milliseconds (default `commandTimeout`), while the work goes on. */
   withTimeout<T>(lockName: string, work: Promise<T>, ms: number = this.commandTimeout): Promise<T> {
-    if (ms === Number.POSITIVE_INFINITY) return work;
     return new Promise((resolve, reject) => {
       const cancel = this.clock.after(ms, () => reject(this.unavailable(lockName)));
       work.finally(cancel).then(resolve, reject);

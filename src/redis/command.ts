@@ -92,6 +92,11 @@ export abstract class Command implements Timed {
     return undefined;
   }
 
+  /** The error of a command whose time is up; its cause is what its last sending failed with, if it did. */
+  protected unavailable(): unknown {
+    return this.#runner.unavailable(this.lockName, this.#cause);
+  }
+
   get isOpen(): boolean {
     return this.#isOpen;
   }
@@ -159,7 +164,7 @@ export abstract class Command implements Timed {
     const inFlight = this.#inFlight;
     if (!this.stop()) return;
     if (inFlight) cleanUp.abandoned.add(this);
-    this.failed(this.#runner.unavailable(this.lockName, this.#cause));
+    this.failed(this.unavailable());
   }
 
   /** The client is closed. */

@@ -17,8 +17,13 @@ export function connectionTo(target: string | object): Connection {
   if (advice !== undefined)
     throw new TypeError(`connect takes a redis:// or rediss:// URL, or ioredis options${advice}`);
   const { Redis } = loadIoredis();
-  // ioredis takes the first of options that differ.
-  return checkConnection(make(() => new Redis({ lazyConnect: true }, target)));
+  try {
+    // ioredis takes the first of options that differ.
+    return checkConnection(new Redis({ lazyConnect: true }, target));
+  } catch (error) {
+    // Only the text: the error of the URL parser carries the URL, and with it the password.
+    throw new TypeError(`connect cannot use that: ${(error as Error).message}`);
+  }
 }
 
 /** What to do about a target that ioredis would pass over: it would connect to its default address instead. */
@@ -47,16 +52,5 @@ function loadIoredis(): Ioredis {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
     throw new Error("LockClient.connect needs the package ioredis: npm install ioredis", { cause: error });
-  }
-}
-
-/** Passes on only the text of an error: that of the URL parser carries the URL, and with it the password. */
-function make(connection: () => Connection): Connection {
-  try {
-    return connection();
-  } catch (error) {
-    throw new TypeError(
-      `connect cannot use that: ${error instanceof Error ? error.message : "unknown error"}`,
-    );
   }
 }

@@ -56,7 +56,10 @@ export class KeepAlive {
     this.#connections.add(connection);
     // Also while somebody needs it: a need may come as the connection gives up. ioredis (5.4 to 6.0) can also end one
     // by Sentinel in a failover. Its failover detector closes the connector while a sentinel names the new master.
-    connection.on("end", () => this.#reviveLater(connection));
+    connection.on("end", () => {
+      const pause = this.#isNeeded ? SECOND_PAUSE : LONGEST_PAUSE;
+      setTimeout(() => this.#revive(connection), pause).unref();
+    });
     if (isCluster(connection)) connection.on("+node", unreference);
     else unreference(connection);
   }
@@ -82,12 +85,6 @@ export class KeepAlive {
     const isWanted = this.#isNeeded || this.#leftovers > 0;
     if (isWanted && this.#connections.has(connection) && connection.status === "end")
       connection.connect().catch(noop); // its events tell why
-  }
-
-  #reviveLater(connection: Connection): void {
-    if (!this.#connections.has(connection)) return;
-    const pause = this.#isNeeded ? SECOND_PAUSE : LONGEST_PAUSE;
-    setTimeout(() => this.#revive(connection), pause).unref();
   }
 }
 

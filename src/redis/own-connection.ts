@@ -100,9 +100,9 @@ function ownCluster(given: ClusterConnection, alive: KeepAlive): Connection {
   const { subscriber } = own as Inside;
   if (subscriber) subscriber.start = noop;
   own.on("error", noop); // without a listener ioredis prints it
-  own.on("+node", (node: unknown) => {
+  own.on("+node", (node: Node) => {
     // The clusters of other packages have no connections of their own to show.
-    if (!isOfIoredis(node)) return;
+    if (typeof node.on !== "function") return;
     hearErrors(node);
     hearAsking(node);
     if (!redisOptions) return;
@@ -130,10 +130,6 @@ function followOptions(
     const set = (value: unknown) => Object.defineProperty(own, name, { value, writable: true });
     Object.defineProperty(own, name, { get: () => source[name], set, enumerable: true, configurable: true });
   }
-}
-
-function isOfIoredis(node: unknown): node is Node {
-  return typeof (node as Partial<Node>).on === "function";
 }
 
 /**

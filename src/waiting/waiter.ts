@@ -246,11 +246,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     else if (this.#resolve) this.#settle(failure(error));
   }
 
-  /** The error of a call whose time is up while it knows nothing. */
-  protected unavailable(): unknown {
-    return this.env.runner.unavailable(this.lockName);
-  }
-
   override close(): void {
     this.end(new ClientClosedError(this.lockName));
   }
