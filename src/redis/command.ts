@@ -12,8 +12,8 @@ import type { CommandRunner } from "./command-runner.js";
 import { finalError, forbiddenKeys, forbidsKey, isMissingScript, isReply, scrubbed } from "./failures.js";
 import type { Server } from "./servers.js";
 
-/** Milliseconds before a failed command is sent again: as long as it was under way, within these bounds. */
-const SHORTEST_PAUSE = 10;
+/** Milliseconds before a failed command is sent again, the first time; doubled up to the longest. */
+const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 250;
 
 /** When a command was begun that was not. */
@@ -52,6 +52,8 @@ export abstract class Command implements Timed {
   #server: Server | undefined;
   /** Why its last sending failed. */
   #cause: Error | undefined;
+  /** Milliseconds until it is sent again if it fails. */
+  #pause = FIRST_PAUSE;
   /** Keeps it from being sent again. */
   #cancelPause: (() => void) | undefined;
   /** The keys of what was sent last. */
@@ -108,6 +110,7 @@ export abstract class Command implements Timed {
     this.sentAt = now;
     this.#isLeftover = false;
     this.#cause = undefined;
+    this.#pause = FIRST_PAUSE;
     alive.need();
     if (within === limit.ms) limit.start(this, now.mono);
     else {
@@ -249,8 +252,8 @@ export abstract class Command implements Timed {
     this.#cause = scrubbed(error);
     if (isReply(error)) servers.note(this.#cause, this.#server);
     this.#cancelPause?.();
-    const pause = Math.max(SHORTEST_PAUSE, clock.mono() - sentAt.mono);
-    this.#cancelPause = clock.after(Math.min(pause, LONGEST_PAUSE), () => this.send());
+    this.#cancelPause = clock.after(this.#pause, () => this.send());
+    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
   }
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */
