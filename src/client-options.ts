@@ -2,7 +2,7 @@
 import { checkInteger, checkName, checkOptions, received } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
-import { driftThatLeaves, renewalInterval } from "./base/lease.js";
+import { renewalInterval, untilDeadline } from "./base/lease.js";
 
 /** Options of a client, for all its locks. An option that is absent or undefined has its default. */
 export interface LockClientOptions {
@@ -133,7 +133,8 @@ export function checkClientOptions(value: unknown, where = "LockClient"): Checke
 /** Refuses a drift with which each hold that is renewed would be lost before its first renewal. */
 function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
   if (typeof drift !== "number") throw new TypeError(`drift must be a number, not ${received(drift)}`);
-  const bound = driftThatLeaves(watchdogTimeout, renewalInterval(watchdogTimeout));
+  const left = untilDeadline(watchdogTimeout, 0, renewalInterval(watchdogTimeout));
+  const bound = 1 - (watchdogTimeout - left) / watchdogTimeout;
   if (drift >= 0 && drift < bound) return;
   throw new RangeError(
     `drift must be at least 0 and below ${Math.floor(bound * 1_000) / 1_000}, so that with a watchdogTimeout of ` +

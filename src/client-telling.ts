@@ -1,6 +1,5 @@
 /** What a client has and waits for now, in the forms in which it tells others, and its figures. */
-import type { LockClientStats } from "./base/figures.js";
-import type { Now } from "./base/now.js";
+import type { LockClientStats, Now } from "./base/figures.js";
 import type { Env } from "./env.js";
 import { type ClientState, MOST, type Told } from "./presence/told.js";
 import type { Waiter } from "./waiting/waiter.js";
