@@ -4,7 +4,7 @@
  */
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import { isLockError } from "./errors.js";
-import { type CallLimits, type LockKind, reasonOf } from "./events.js";
+import { type LockKind, reasonOf } from "./events.js";
 
 /** What subscribers of `holdfast:lock` get; it is filled in as the call goes on. */
 export interface LockCallContext {
@@ -53,7 +53,7 @@ export function isHeard({ start, end, asyncStart, asyncEnd, error }: TracingChan
  */
 export function traceCall<G>(
   context: LockCallContext,
-  { wait, signal }: CallLimits,
+  { wait, signal }: { readonly wait: number; readonly signal: AbortSignal | undefined },
   call: () => Promise<G>,
 ): Promise<G> {
   const refused = wait === 0 ? "rejected" : "timeout";

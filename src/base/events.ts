@@ -115,13 +115,6 @@ export class Events {
   }
 }
 
-/** What ends a call from outside. */
-export interface CallLimits {
-  /** Milliseconds; 0 for a single try. */
-  readonly wait: number;
-  readonly signal: AbortSignal | undefined;
-}
-
 /** What ended a call from outside: its signal, or the close of the client; undefined for any other error. */
 export function reasonOf(error: unknown, signal: AbortSignal | undefined): "abort" | "closed" | undefined {
   if (signal?.aborted && error === signal.reason) return "abort";
