@@ -1,5 +1,5 @@
 /** The options of a client: their defaults and their limits. */
-import { checkInteger, checkName, checkOptions, received } from "./base/arguments.js";
+import { checkInteger, checkName, checkOneOf, checkOptions, received } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
 import { renewalInterval, untilDeadline } from "./base/lease.js";
@@ -81,14 +81,10 @@ const atLeast =
   (value, name) =>
     checkInteger(value, name, least);
 
-function oneOf(...allowed: readonly unknown[]): Check {
-  const names = allowed.map((value) => JSON.stringify(value));
-  const all = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
-  return (value, name) => {
-    if (allowed.includes(value)) return value;
-    throw new TypeError(`${name} must be ${all}, not ${received(value)}`);
-  };
-}
+const oneOf =
+  (...allowed: readonly unknown[]): Check =>
+  (value, name) =>
+    checkOneOf(value, name, ...allowed);
 
 const LONGEST_LABEL = 200;
 

@@ -97,6 +97,13 @@ export function checkInteger(value: unknown, what: string, least: number, hint =
   return value;
 }
 
+export function checkOneOf<const T>(value: unknown, what: string, ...allowed: readonly T[]): T {
+  if (allowed.includes(value as T)) return value as T;
+  const names = allowed.map((each) => JSON.stringify(each));
+  const all = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+  throw new TypeError(`${what} must be ${all}, not ${received(value)}`);
+}
+
 export function checkSignal(value: unknown): AbortSignal | undefined {
   if (value === undefined) return undefined;
   // Checked by its members, not by `instanceof`: a signal may come from another realm or from a polyfill.

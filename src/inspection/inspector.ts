@@ -1,5 +1,4 @@
 /** Looks at locks without taking part: at one by its name, or at all that are held. */
-import { received } from "../base/arguments.js";
 import { isLockError } from "../base/errors.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { dateOf } from "../base/platform.js";
@@ -230,12 +229,6 @@ export class Inspector {
     if (connection.nodes("master").length === 0) await this.#runner.command("PING");
     return connection.nodes("master");
   }
-}
-
-/** @throws TypeError */
-export function checkKinds(kinds: unknown): InspectOptions["kinds"] {
-  if (kinds === undefined || kinds === "locks" || kinds === "all") return kinds;
-  throw new TypeError(`kinds must be "locks" or "all", not ${received(kinds)}`);
 }
 
 /** Gives a number that shows no kind of its own the kind that its waiters take it for. */
