@@ -105,15 +105,15 @@ export class Figures {
       this.#wait.add(waited);
     },
     released: ({ held }) => this.#ended("released", held),
-    lost: ({ held }) => this.#ended("lost", held),
-    renewed: () => void this.#counts.renewals++,
+    waiting: noop,
     rejected: () => void this.#counts.rejected++,
     gaveUp: ({ reason }) => {
       if (reason !== "closed") this.#counts[reason === "timeout" ? "timedOut" : "aborted"]++;
     },
-    waiting: noop,
     longHold: noop,
+    renewed: () => void this.#counts.renewals++,
     suspended: noop,
+    lost: ({ held }) => this.#ended("lost", held),
     error: noop,
   };
 
