@@ -1,8 +1,8 @@
 /** The options of a client: their defaults and their limits. */
-import { checkInteger, checkName, checkOptions, received } from "./base/arguments.js";
+import { checkInteger, checkName, checkOneOf, checkOptions, received } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
-import { driftThatLeaves, renewalInterval } from "./base/lease.js";
+import { renewalInterval, untilDeadline } from "./base/lease.js";
 
 /** Options of a client, for all its locks. An option that is absent or undefined has its default. */
 export interface LockClientOptions {
@@ -81,14 +81,10 @@ const atLeast =
   (value, name) =>
     checkInteger(value, name, least);
 
-function oneOf(...allowed: readonly unknown[]): Check {
-  const names = allowed.map((value) => JSON.stringify(value));
-  const all = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
-  return (value, name) => {
-    if (allowed.includes(value)) return value;
-    throw new TypeError(`${name} must be ${all}, not ${received(value)}`);
-  };
-}
+const oneOf =
+  (...allowed: readonly unknown[]): Check =>
+  (value, name) =>
+    checkOneOf(value, name, ...allowed);
 
 const LONGEST_LABEL = 200;
 
@@ -133,7 +129,8 @@ export function checkClientOptions(value: unknown, where = "LockClient"): Checke
 /** Refuses a drift with which each hold that is renewed would be lost before its first renewal. */
 function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
   if (typeof drift !== "number") throw new TypeError(`drift must be a number, not ${received(drift)}`);
-  const bound = driftThatLeaves(watchdogTimeout, renewalInterval(watchdogTimeout));
+  const left = untilDeadline(watchdogTimeout, 0, renewalInterval(watchdogTimeout));
+  const bound = 1 - (watchdogTimeout - left) / watchdogTimeout;
   if (drift >= 0 && drift < bound) return;
   throw new RangeError(
     `drift must be at least 0 and below ${Math.floor(bound * 1_000) / 1_000}, so that with a watchdogTimeout of ` +

@@ -7,7 +7,6 @@ import { extraChannelsOf, extraKeysOf } from "./base/names.js";
 import { noop } from "./base/work.js";
 import type { Env } from "./env.js";
 import type { Kind } from "./kinds/kind.js";
-import type { Router } from "./pubsub/router.js";
 import type { CommandRunner } from "./redis/command-runner.js";
 import { scrubbed } from "./redis/failures.js";
 import { serverRefused } from "./scripts/generated.js";
@@ -16,13 +15,13 @@ const OLDEST: readonly [major: number, minor: number] = [6, 2];
 const LEASE = 1_000;
 
 /**
- * `probe`: a lock of an unused name. `prefixed`: all names of the client have the prefix of that name. Without a prefix,
- * the server may permit the user other names only, which this check cannot know: then nothing more is checked.
+ * `probe`: a lock of an unused name. For a client without a prefix the server may permit other names only, which this
+ * check cannot know: then nothing more is checked.
  * @throws UNSUPPORTED for a server that is too old or forbids something,
  * UNAVAILABLE without an answer
  */
-export async function checkServer(env: Env, router: Router, probe: Kind, prefixed: boolean): Promise<void> {
-  const { runner } = env;
+export async function checkServer(env: Env, probe: Kind): Promise<void> {
+  const { runner, settings } = env;
   const { key } = probe;
   await checkVersion(runner);
   // Subscribers send PING as their heartbeat.
@@ -32,10 +31,10 @@ export async function checkServer(env: Env, router: Router, probe: Kind, prefixe
     // Scripts get their channels as keys, so these are checked as keys, too.
     await checkScripts(runner, [key, ...extraKeysOf(key, env.wireId()), ...channels]);
   } catch (error) {
-    if (!prefixed && isRefusedName(error) && error.message.includes(`"${key}"`)) return;
+    if (!settings.prefix && isRefusedName(error) && error.message.includes(`"${key}"`)) return;
     throw error;
   }
-  for (const channel of channels) await checkChannel(runner, router, channel);
+  for (const channel of channels) await checkChannel(env, channel);
   const wireId = env.wireId();
   const attempt = { lease: LEASE, wait: 0, coWaiters: [] };
   await runner.call(probe.lockName, () => probe.take(wireId, attempt), noop);
@@ -82,7 +81,7 @@ function isRefusedName(error: unknown): error is LockError {
 }
 
 /** Checks that the user may publish on the channel, and subscribe to it. */
-async function checkChannel(runner: CommandRunner, router: Router, channel: string): Promise<void> {
+async function checkChannel({ runner, router }: Env, channel: string): Promise<void> {
   const refusal = (verb: string, error: Error) => {
     const what = `the user of the connection may not ${verb} the channel "${channel}": ${error.message}`;
     return new UnsupportedServerError("", what, error);

@@ -1,6 +1,5 @@
 /** What a client has and waits for now, in the forms in which it tells others, and its figures. */
-import type { LockClientStats } from "./base/figures.js";
-import type { Now } from "./base/now.js";
+import type { LockClientStats, Now } from "./base/figures.js";
 import type { Env } from "./env.js";
 import { type ClientState, MOST, type Told } from "./presence/told.js";
 import type { Waiter } from "./waiting/waiter.js";
@@ -11,11 +10,13 @@ const MOST_HELD = 100;
 /** At most as much as a client may tell. */
 export function stateOf(env: Env): ClientState {
   const { live, permits, sites, clock } = env;
-  const holds = live.all(MOST).flatMap(({ holds: [first], kind: { key, kind }, wireId: ownerId }): Told[] => {
+  const grants = live.all().slice(0, MOST);
+  const holds = grants.flatMap(({ holds: [first], kind: { key, kind }, wireId: ownerId }): Told[] => {
     // The owner has the lock since its first live hold, on either side.
     return first ? [{ key, kind, ownerId, since: first.acquiredAt }] : [];
   });
-  const kept = permits.live.all(MOST).map(({ number: { key, kind }, id: ownerId, held }): Told => {
+  const given = permits.live.all().slice(0, MOST);
+  const kept = given.map(({ number: { key, kind }, id: ownerId, held }): Told => {
     return { key, kind, ownerId, since: clock.wall() - held };
   });
   const waits = sites.waiting.slice(0, MOST).flatMap((call) => waitsOf(env, call));

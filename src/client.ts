@@ -1,23 +1,17 @@
 /** The client: hands out locks and synchronizers, and ends everything. */
 import type { RedisOptions } from "ioredis";
-import { checkInteger, checkOptions, checkWait } from "./base/arguments.js";
+import { checkInteger, checkOneOf, checkOptions, checkWait } from "./base/arguments.js";
 import { tellCaller } from "./base/caller.js";
 import type { LockEventName, LockListener } from "./base/events.js";
-import type { LockClientStats } from "./base/figures.js";
+import { type LockClientStats, NOW, type Now } from "./base/figures.js";
 import { clientId } from "./base/ids.js";
 import { lockKey } from "./base/names.js";
-import { NOW, type Now } from "./base/now.js";
 import { noop } from "./base/work.js";
 import { type CloseOptions, checkClientOptions, type LockClientOptions } from "./client-options.js";
 import { checkServer } from "./client-ready.js";
 import { nowOf, statsOf } from "./client-telling.js";
 import { Env } from "./env.js";
-import {
-  checkKinds,
-  type InspectOptions,
-  type ListOptions,
-  type NumberKind,
-} from "./inspection/inspector.js";
+import type { InspectOptions, ListOptions, NumberKind } from "./inspection/inspector.js";
 import type { LockInfo } from "./inspection/lock-info.js";
 import { Fair } from "./kinds/fair.js";
 import { Fenced } from "./kinds/fenced.js";
@@ -88,8 +82,8 @@ export class LockClient {
   /** Many readers or one writer. @throws as {@link getLock}, and TypeError for wrong options */
   getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
     const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
-    if (typeof preferWriters !== "boolean") throw new TypeError("preferWriters must be true or false");
-    return new ReadWriteLock(this.#env, name, this.#key(name), preferWriters);
+    const isPreferred = checkOneOf(preferWriters, "preferWriters", true, false);
+    return new ReadWriteLock(this.#env, name, this.#key(name), isPreferred);
   }
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */
@@ -113,10 +107,12 @@ export class LockClient {
    * @throws WRONG_DATA for data that is neither this library's nor Redisson's; UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED
    */
   async inspect(name: string, options?: InspectOptions): Promise<LockInfo | null> {
-    const { kinds } = checkOptions(options, ["kinds"], "inspect");
+    const { kinds = "locks" } = checkOptions(options, ["kinds"], "inspect");
     const key = this.#key(name);
     this.#env.assertOpen(name);
-    return this.#env.inspector.inspect(name, key, checkKinds(kinds)).catch(tellCaller);
+    return this.#env.inspector
+      .inspect(name, key, checkOneOf(kinds, "kinds", "locks", "all"))
+      .catch(tellCaller);
   }
 
   /**
@@ -124,10 +120,11 @@ export class LockClient {
    * @throws UNAVAILABLE, UNSUPPORTED, CLIENT_CLOSED, while the list is read
    */
   async *list(options?: ListOptions): AsyncGenerator<LockInfo, void, void> {
-    const { match = "*", count = 1_000, kinds } = checkOptions(options, ["match", "count", "kinds"], "list");
+    const given = checkOptions(options, ["match", "count", "kinds"], "list");
+    const { match = "*", count = 1_000, kinds = "locks" } = given;
     if (typeof match !== "string") throw new TypeError("match must be a string");
     checkInteger(count, "count", 1);
-    yield* this.#env.inspector.list(match, count as number, checkKinds(kinds));
+    yield* this.#env.inspector.list(match, count as number, checkOneOf(kinds, "kinds", "locks", "all"));
   }
 
   /** The first part of every `ownerId` of this client. */
@@ -187,8 +184,7 @@ export class LockClient {
     const env = this.#env;
     env.assertOpen("");
     const name = `holdfast-ready-${clientId()}`;
-    const probe = new Kind(env, name, this.#key(name));
-    await checkServer(env, env.router, probe, env.settings.prefix !== "").catch(tellCaller);
+    await checkServer(env, new Kind(env, name, this.#key(name))).catch(tellCaller);
   }
 
   /**

@@ -57,14 +57,12 @@ export function checkOptions(value: unknown, known: readonly string[], where: st
 }
 
 const NAME_BYTES = 512;
-/** The most bytes of UTF-8 that one UTF-16 code unit of a string takes. */
-const LONGEST_UNIT = 3;
 
 /** A lock's name: 1 to 512 bytes of well-formed UTF-8. */
 export function checkName(value: unknown, what = "name"): string {
   if (typeof value !== "string") throw new TypeError(`${what} must be a string, not ${received(value)}`);
   if (value === "") throw new RangeError(`${what} must not be empty`);
-  if (value.length * LONGEST_UNIT > NAME_BYTES && Buffer.byteLength(value) > NAME_BYTES)
+  if (Buffer.byteLength(value) > NAME_BYTES)
     throw new RangeError(`${what} must not exceed ${NAME_BYTES} bytes of UTF-8`);
   // Two different lone surrogates become the same bytes, so two names would be one lock.
   if (!(value as string & { isWellFormed(): boolean }).isWellFormed())
@@ -97,6 +95,13 @@ export function checkInteger(value: unknown, what: string, least: number, hint =
     throw new RangeError(`${what} must be an integer of at least ${least}, not ${value}${hint}`);
   }
   return value;
+}
+
+export function checkOneOf<const T>(value: unknown, what: string, ...allowed: readonly T[]): T {
+  if (allowed.includes(value as T)) return value as T;
+  const names = allowed.map((each) => JSON.stringify(each));
+  const all = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+  throw new TypeError(`${what} must be ${all}, not ${received(value)}`);
 }
 
 export function checkSignal(value: unknown): AbortSignal | undefined {

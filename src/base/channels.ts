@@ -4,7 +4,7 @@
  */
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
 import { isLockError } from "./errors.js";
-import { type CallLimits, type LockKind, reasonOf } from "./events.js";
+import { type LockKind, reasonOf } from "./events.js";
 
 /** What subscribers of `holdfast:lock` get; it is filled in as the call goes on. */
 export interface LockCallContext {
@@ -42,16 +42,8 @@ export interface HoldContext {
 export const callChannel: TracingChannel<LockCallContext> = tracingChannel("holdfast:lock");
 export const holdChannel: TracingChannel<HoldContext> = tracingChannel("holdfast:hold");
 
-type Heard = Readonly<
-  Record<"start" | "end" | "asyncStart" | "asyncEnd" | "error", { hasSubscribers: boolean }>
-> & { readonly hasSubscribers?: boolean };
-
-export function isHeard(channel: Heard): boolean {
-  return channel.hasSubscribers ?? isAnyHeard(channel);
-}
-
-/** Node before 20.13 has no `hasSubscribers` for the tracing channel as a whole, so each of its channels is asked. */
-function isAnyHeard({ start, end, asyncStart, asyncEnd, error }: Heard): boolean {
+/** Whether anybody subscribes. Node before 20.13 cannot tell that of all its channels together. */
+export function isHeard({ start, end, asyncStart, asyncEnd, error }: TracingChannel<never>): boolean {
   return [start, end, asyncStart, asyncEnd, error].some(({ hasSubscribers }) => hasSubscribers);
 }
 
@@ -61,7 +53,7 @@ function isAnyHeard({ start, end, asyncStart, asyncEnd, error }: Heard): boolean
  */
 export function traceCall<G>(
   context: LockCallContext,
-  { wait, signal }: CallLimits,
+  { wait, signal }: { readonly wait: number; readonly signal: AbortSignal | undefined },
   call: () => Promise<G>,
 ): Promise<G> {
   const refused = wait === 0 ? "rejected" : "timeout";

@@ -76,19 +76,6 @@ export type LockEventName = keyof LockEvents;
 /** What an event tells in addition to what it is about. */
 export type Details<E extends LockEventName> = Omit<LockEvents[E], "lockName" | "kind">;
 
-const NAMES: Record<LockEventName, true> = {
-  acquired: true,
-  released: true,
-  waiting: true,
-  rejected: true,
-  gaveUp: true,
-  longHold: true,
-  renewed: true,
-  suspended: true,
-  lost: true,
-  error: true,
-};
-
 /** Called with each event of one name. */
 export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => void;
 
@@ -111,8 +98,9 @@ export class Events {
 
   /** Adds or removes a listener. @throws TypeError for an unknown event, and for a listener that is no function */
   listen<E extends LockEventName>(how: "on" | "once" | "off", event: E, listener: LockListener<E>): void {
-    if (typeof event !== "string" || !Object.hasOwn(NAMES, event)) {
-      throw new TypeError(`event must be one of ${Object.keys(NAMES).join(", ")}, not ${received(event)}`);
+    const { counted } = this.figures;
+    if (typeof event !== "string" || !Object.hasOwn(counted, event)) {
+      throw new TypeError(`event must be one of ${Object.keys(counted).join(", ")}, not ${received(event)}`);
     }
     checkFunction(listener, "listener");
     this.#emitter[how](event, tell, listener);
@@ -120,18 +108,11 @@ export class Events {
 
   /** Counts an event, and tells it to listeners; `about`: the lock that it is about. */
   emit<E extends LockEventName>(event: E, details: Details<E>, about?: LockEvent): void {
-    this.figures.counted[event]?.(details as never);
+    this.figures.counted[event](details as never);
     if (this.#emitter.listenerCount(event) === 0) return;
     const told = about ? { lockName: about.lockName, kind: about.kind, ...details } : details;
     outside(() => void this.#emitter.emit(event, told));
   }
-}
-
-/** What ends a call from outside. */
-export interface CallLimits {
-  /** Milliseconds; 0 for a single try. */
-  readonly wait: number;
-  readonly signal: AbortSignal | undefined;
 }
 
 /** What ended a call from outside: its signal, or the close of the client; undefined for any other error. */

@@ -1,5 +1,6 @@
-/** Counts what a client has done so far. Counting costs a few additions, so it is always done. */
-import type { Details, LockEventName } from "./events.js";
+/** What a client has done so far, and what it holds and waits for now. Counting costs a few additions, so it is always done. */
+import type { Details, LockEvent, LockEventName } from "./events.js";
+import { noop } from "./work.js";
 
 /** Upper bounds of the buckets in milliseconds: each about three times the one before. */
 const BOUNDS = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
@@ -50,6 +51,19 @@ export interface LockClientStats {
   readonly hold: DurationHistogram;
 }
 
+/** What is told of one hold, permit or call. */
+export type About = Pick<LockEvent, "lockName" | "kind">;
+
+export interface Now {
+  /** One for each that `stats().held` counts. */
+  readonly held: readonly About[];
+  /** One for each that `stats().waiting` counts. */
+  readonly waiting: readonly About[];
+}
+
+/** The method of a client that tells this to `holdfast/otel`; the same symbol in every copy of the library. */
+export const NOW: unique symbol = Symbol.for("holdfast.now/1") as never;
+
 class Durations {
   count = 0;
   sum = 0;
@@ -69,10 +83,8 @@ class Durations {
   }
 }
 
-type Counted = "acquired" | "nested" | "rejected" | "timedOut" | "aborted" | "released" | "lost" | "renewals";
-
 export class Figures {
-  readonly #counts: Record<Counted, number> = {
+  readonly #counts = {
     acquired: 0,
     nested: 0,
     rejected: 0,
@@ -85,20 +97,24 @@ export class Figures {
   readonly #wait = new Durations();
   readonly #hold = new Durations();
 
-  /** How each event changes the figures. */
-  readonly counted: { readonly [E in LockEventName]?: (details: Details<E>) => void } = {
+  /** All events, and how each changes the figures. */
+  readonly counted: { readonly [E in LockEventName]: (details: Details<E>) => void } = {
     acquired: ({ waited, nested }) => {
       this.#counts.acquired++;
       if (nested) this.#counts.nested++;
       this.#wait.add(waited);
     },
     released: ({ held }) => this.#ended("released", held),
-    lost: ({ held }) => this.#ended("lost", held),
-    renewed: () => void this.#counts.renewals++,
+    waiting: noop,
     rejected: () => void this.#counts.rejected++,
     gaveUp: ({ reason }) => {
       if (reason !== "closed") this.#counts[reason === "timeout" ? "timedOut" : "aborted"]++;
     },
+    longHold: noop,
+    renewed: () => void this.#counts.renewals++,
+    suspended: noop,
+    lost: ({ held }) => this.#ended("lost", held),
+    error: noop,
   };
 
   snapshot(now: Pick<LockClientStats, "commands" | "held" | "waiting">): LockClientStats {

@@ -11,12 +11,5 @@ export function permitId(): string {
 
 /** A fresh client id, laid out as a lower-case UUID v4, as Redisson's client ids are. */
 export function clientId(): string {
-  const digits = hex();
-  return [
-    digits.slice(0, 8),
-    digits.slice(8, 12),
-    `4${digits.slice(13, 16)}`,
-    `${variant()}${digits.slice(17, 20)}`,
-    digits.slice(20, 32),
-  ].join("-");
+  return hex().replace(/(.{8})(.{4}).(.{3}).(.{3})(.{12})/, `$1-$2-4$3-${variant()}$4-$5`);
 }

@@ -27,8 +27,3 @@ export function retryInterval(lease: number): number {
 export function untilDeadline(lease: number, drift: number, elapsed: number): number {
   return Math.max(0, lease * (1 - drift) - MARGIN - elapsed);
 }
-
-/** The drift with which the local deadline of a lease comes `ms` after its command was sent. */
-export function driftThatLeaves(lease: number, ms: number): number {
-  return 1 - (ms + MARGIN) / lease;
-}

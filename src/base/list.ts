@@ -39,10 +39,10 @@ export class List<T extends Item> {
     return true;
   }
 
-  /** A copy of all items, or of the first `most`: the list may change while the caller goes through the copy. */
-  all(most: number = Number.POSITIVE_INFINITY): T[] {
+  /** A copy of all items: the list may change while the caller goes through the copy. */
+  all(): T[] {
     const items: T[] = [];
-    for (let item = this.first; item && items.length < most; item = item.next) items.push(item);
+    for (let item = this.first; item; item = item.next) items.push(item);
     return items;
   }
 }

@@ -17,14 +17,9 @@ export class LiveSet<T> {
     this.#onRemove = onRemove;
   }
 
-  /** All items, or the first `most`, in the order in which they were added. */
-  all(most: number = Number.POSITIVE_INFINITY): T[] {
-    const items: T[] = [];
-    for (const item of this.#live.values()) {
-      if (items.length >= most) break;
-      items.push(item);
-    }
-    return items;
+  /** All items, in the order in which they were added. */
+  all(): T[] {
+    return [...this.#live.values()];
   }
 
   /** The item that was added under this key. */

@@ -2,6 +2,7 @@
 import type { Clock } from "./clock.js";
 import { type Item, List } from "./list.js";
 import { outside } from "./outside.js";
+import { noop } from "./work.js";
 
 export interface Timed extends Item {
   /** Monotonic milliseconds; {@link SharedTimeout} sets it. */
@@ -15,7 +16,7 @@ export class SharedTimeout<T extends Timed> {
   /** The items whose time runs, in the order in which it ends. */
   readonly running: List<T> = new List();
   readonly #clock: Clock;
-  #armed = false;
+  /** Stops the timer; undefined while none runs. */
   #cancel: (() => void) | undefined;
 
   constructor(clock: Clock, ms: number) {
@@ -27,17 +28,16 @@ export class SharedTimeout<T extends Timed> {
   start(item: T, now: number = this.#clock.mono()): void {
     item.endsAt = now + this.ms;
     this.running.add(item);
-    if (!this.#armed) this.#arm(this.ms);
+    if (!this.#cancel) this.#arm(this.ms);
   }
 
   /** From now on nothing expires. */
   close(): void {
-    this.#armed = true;
     this.#cancel?.();
+    this.#cancel = noop;
   }
 
   #arm(ms: number): void {
-    this.#armed = true;
     outside(() => {
       this.#cancel = this.#clock.after(Math.max(1, Math.ceil(ms)), () => this.#check());
     });
@@ -55,7 +55,7 @@ export class SharedTimeout<T extends Timed> {
       first.expire();
       first = this.running.first;
     }
-    this.#armed = false;
+    this.#cancel = undefined;
     if (first) this.#arm(first.endsAt - now);
   }
 }

@@ -12,7 +12,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import manifest from "../../package.json" with { type: "json" };
-import { type About, NOW } from "../base/now.js";
+import { type About, NOW } from "../base/figures.js";
 import type {
   HoldContext,
   LockCallContext,

@@ -1,5 +1,4 @@
 /** Looks at locks without taking part: at one by its name, or at all that are held. */
-import { received } from "../base/arguments.js";
 import { isLockError } from "../base/errors.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { dateOf } from "../base/platform.js";
@@ -40,9 +39,6 @@ const MOST_KNOWN = 1_000;
 
 /** What a number can be. */
 export type NumberKind = "semaphore" | "permits" | "latch";
-
-/** Milliseconds that the text of an error waits for who holds the lock. */
-const SOON = 250;
 
 /** How many names are looked at together: more would keep other calls waiting. */
 const TOGETHER = 100;
@@ -87,15 +83,15 @@ export class Inspector {
 
   /**
    * Describes for people who holds one of these locks; a holder in another process goes before one in this process.
-   * Resolves with undefined if that is not known soon. Never rejects. It asks Redis for one call at a time: many calls that
+   * Resolves with undefined if that is not known. Never rejects. It asks Redis for one call at a time: many calls that
    * time out together must not load a server that may be the reason.
    */
   async whoHolds(locks: readonly NamedKey[]): Promise<string | undefined> {
     if (this.#isAsked) return undefined;
     this.#isAsked = true;
     try {
-      const holders = Promise.all(locks.map((lock) => this.#holder(lock)));
-      const known = (await this.#runner.withTimeout("", holders, SOON)).filter(Boolean);
+      const holders = await Promise.all(locks.map((lock) => this.#holder(lock)));
+      const known = holders.filter(Boolean);
       return known.find((holder) => holder !== THIS_PROCESS) ?? known[0];
     } catch {
       return undefined;
@@ -233,12 +229,6 @@ export class Inspector {
     if (connection.nodes("master").length === 0) await this.#runner.command("PING");
     return connection.nodes("master");
   }
-}
-
-/** @throws TypeError */
-export function checkKinds(kinds: unknown): InspectOptions["kinds"] {
-  if (kinds === undefined || kinds === "locks" || kinds === "all") return kinds;
-  throw new TypeError(`kinds must be "locks" or "all", not ${received(kinds)}`);
 }
 
 /** Gives a number that shows no kind of its own the kind that its waiters take it for. */

@@ -69,11 +69,9 @@ async function idsOf(runner: CommandRunner): Promise<string[]> {
 
 /** Redis clients return the reply of HGETALL as a list, an object or a map. */
 function fieldsOf(reply: unknown): Map<string, string> {
-  if (!Array.isArray(reply)) {
-    const entries = reply instanceof Map ? [...reply] : Object.entries((reply ?? {}) as object);
-    return new Map(entries.map(([name, value]) => [String(name), String(value)]));
-  }
+  const entries = reply instanceof Map ? [...reply] : Object.entries((reply ?? {}) as object);
+  const words: unknown[] = Array.isArray(reply) ? reply : entries.flat();
   const fields = new Map<string, string>();
-  for (let i = 0; i + 1 < reply.length; i += 2) fields.set(String(reply[i]), String(reply[i + 1]));
+  for (let i = 0; i + 1 < words.length; i += 2) fields.set(String(words[i]), String(words[i + 1]));
   return fields;
 }

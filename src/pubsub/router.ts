@@ -11,9 +11,8 @@ import { trace } from "../base/trace.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import {
   addressOf,
-  type ClusterConnection,
   isCluster,
-  masterOf,
+  masterAddress,
   type ServerConnection,
   type SubscriberConnection,
 } from "../redis/connection.js";
@@ -31,14 +30,13 @@ export interface Listener {
   closed?(): void;
 }
 
-/** A standalone connection, or the only one needed in a cluster with classic pub/sub. */
-const ANY_NODE = "";
-
 export class Router {
   readonly runner: CommandRunner;
   readonly #listeners = new Map<string, Set<Listener>>();
-  /** By node (`host:port`). */
+  /** By the address of the server. */
   readonly #subscribers = new Map<string, Subscriber>();
+  /** With classic pub/sub, all channels of a cluster are subscribed at the master of this one. */
+  readonly #anyChannel = String(Math.random());
   #cancelSettle: (() => void) | undefined;
   #closed = false;
 
@@ -91,17 +89,24 @@ export class Router {
     for (const subscriber of this.#subscribers.values()) subscriber.remove(channel);
   }
 
-  /** Subscribes the channel on the node where its messages arrive, and on no other. */
+  /** Subscribes the channel on the server where its messages arrive, and on no other. */
   #subscribeAtHome(channel: string): void {
-    const home = this.#home(channel);
-    for (const [node, subscriber] of this.#subscribers) {
-      if (node !== home?.node) subscriber.remove(channel);
+    const home = masterAddress(this.runner.connection, this.isSharded ? channel : this.#anyChannel);
+    for (const [address, subscriber] of this.#subscribers) {
+      if (address !== home) subscriber.remove(channel);
     }
-    if (!home) return this.settleSoon();
-    const { node, source } = home;
-    const subscriber = this.#subscribers.get(node) ?? new Subscriber(source, this);
-    this.#subscribers.set(node, subscriber);
+    const server = this.#servers().get(home);
+    if (!server) return this.settleSoon();
+    const subscriber = this.#subscribers.get(home) ?? new Subscriber(server, this);
+    this.#subscribers.set(home, subscriber);
     subscriber.add(channel);
+  }
+
+  /** The servers that are known, by address as {@link masterAddress} has it. */
+  #servers(): ReadonlyMap<string, ServerConnection> {
+    const { connection } = this.runner;
+    if (!isCluster(connection)) return new Map([["", connection as SubscriberConnection]]);
+    return new Map(connection.nodes("master").map((node) => [addressOf(node), node]));
   }
 
   /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
@@ -114,22 +119,7 @@ export class Router {
     if (listeners) for (const listener of [...listeners]) what(listener);
   }
 
-  /** The node that a channel's messages arrive at; undefined while the cluster is not known. */
-  #home(channel: string): { node: string; source: ServerConnection } | undefined {
-    const { connection } = this.runner;
-    if (!isCluster(connection)) return { node: ANY_NODE, source: connection as SubscriberConnection };
-    const masters = new Map(connection.nodes("master").map((node) => [addressOf(node), node]));
-    const node = this.isSharded ? masterOf(connection, channel) : this.#anyMaster(masters);
-    const source = node === undefined ? undefined : masters.get(node);
-    return node !== undefined && source ? { node, source } : undefined;
-  }
-
-  #anyMaster(masters: ReadonlyMap<string, unknown>): string | undefined {
-    const used = [...this.#subscribers.keys()].find((node) => masters.has(node));
-    return used ?? [...masters.keys()][Math.floor(Math.random() * masters.size)];
-  }
-
-  /** Moves each channel to its node, a little later: changes of the topology come in bursts. */
+  /** Moves each channel to its server, a little later: changes of the topology come in bursts. */
   settleSoon(): void {
     if (this.#closed || this.#cancelSettle) return;
     this.#cancelSettle = this.runner.clock.after(SETTLE_PAUSE, () => {
@@ -139,20 +129,15 @@ export class Router {
   }
 
   #settle(): void {
-    const { connection } = this.runner;
-    if (isCluster(connection)) this.#leaveGone(connection);
+    const servers = this.#servers();
+    for (const [address, subscriber] of this.#subscribers) {
+      if (servers.has(address)) continue;
+      trace?.("a node left the cluster");
+      subscriber.close();
+      this.#subscribers.delete(address);
+    }
     for (const channel of this.#listeners.keys()) this.#subscribeAtHome(channel);
     // Those that failed for a passing reason.
     for (const subscriber of this.#subscribers.values()) subscriber.retry();
-  }
-
-  #leaveGone(cluster: ClusterConnection): void {
-    const known = new Set(cluster.nodes("master").map(addressOf));
-    for (const [node, subscriber] of this.#subscribers) {
-      if (known.has(node)) continue;
-      trace?.("a node left the cluster");
-      subscriber.close();
-      this.#subscribers.delete(node);
-    }
   }
 }

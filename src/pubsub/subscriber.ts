@@ -7,6 +7,7 @@
  */
 import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
+import { noop } from "../base/work.js";
 import { reset, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
 import type { KeepAlive } from "../redis/keep-alive.js";
 import { ownServer } from "../redis/own-connection.js";
@@ -26,7 +27,6 @@ export class Subscriber {
   /** Channel → whether the server has confirmed it on the present connection. */
   readonly #channels = new Map<string, boolean>();
   #stopHeartbeat: (() => void) | undefined;
-  #closed = false;
 
   constructor(source: ServerConnection, router: Router) {
     const { clock, alive } = router.runner;
@@ -58,11 +58,8 @@ export class Subscriber {
 
   remove(channel: string): void {
     if (!this.#forget(channel) || this.#connection.status !== "ready") return;
-    const { sunsubscribe, unsubscribe } = this.#connection;
-    const command = this.#sharded ? sunsubscribe : unsubscribe;
-    command.call(this.#connection, channel).catch(() => {
-      // The connection was lost, and the subscription with it.
-    });
+    const command = this.#sharded ? "sunsubscribe" : "unsubscribe";
+    this.#connection[command](channel).catch(noop); // the subscription is lost with the connection
   }
 
   /** Subscribes the channels that are not confirmed, if the connection is up. */
@@ -72,7 +69,6 @@ export class Subscriber {
   }
 
   close(): void {
-    this.#closed = true;
     for (const channel of this.#channels.keys()) this.#forget(channel);
     this.#stopHeartbeat?.();
     this.#alive.end(this.#connection);
@@ -85,9 +81,8 @@ export class Subscriber {
   }
 
   #subscribe(channel: string): void {
-    const { ssubscribe, subscribe } = this.#connection;
-    const command = this.#sharded ? ssubscribe : subscribe;
-    command.call(this.#connection, channel).then(
+    const command = this.#sharded ? "ssubscribe" : "subscribe";
+    this.#connection[command](channel).then(
       () => {
         if (!this.#channels.has(channel)) return;
         this.#channels.set(channel, true);
@@ -99,7 +94,7 @@ export class Subscriber {
   }
 
   #failed(channel: string, error: unknown): void {
-    if (this.#closed || !this.#channels.has(channel)) return;
+    if (!this.#channels.has(channel)) return;
     const message = error instanceof Error ? error.message : "";
     trace?.("subscribe: %s", message);
     if (/NOPERM|has no permissions|unknown command/i.test(message)) {
@@ -114,7 +109,7 @@ export class Subscriber {
 
   #lost(): void {
     for (const channel of this.#channels.keys()) this.#channels.set(channel, false);
-    if (!this.#closed) this.#router.settleSoon();
+    this.#router.settleSoon();
   }
 
   /**
@@ -122,12 +117,8 @@ export class Subscriber {
    * channel gets a hint: the waiter's next try is answered by MOVED, and then ioredis reads the slots anew.
    */
   #moved(): void {
-    if (this.#closed) return;
-    for (const channel of this.#channels.keys()) {
-      this.#channels.set(channel, false);
-      this.#router.hint(channel);
-    }
-    this.#router.settleSoon();
+    this.#lost();
+    for (const channel of this.#channels.keys()) this.#router.hint(channel);
   }
 
   /**
@@ -139,20 +130,16 @@ export class Subscriber {
     const { status, stream } = this.#connection;
     let alive = status !== "ready" && status !== "connect";
     if (status === "ready") {
-      this.#connection.ping().then(
-        () => {
-          alive = true;
-        },
-        () => {
-          // A refused or aborted PING is no sign of life; the check below acts on it.
-        },
-      );
+      const answered = () => {
+        alive = true;
+      };
+      this.#connection.ping().then(answered, noop); // a refused or aborted PING is no sign of life
     }
     this.#stopHeartbeat = this.#clock.after(HEARTBEAT, () => {
       const isTheSame = this.#connection.stream === stream && this.#connection.status === status;
       if (!alive && isTheSame) reset(this.#connection);
       this.#stopHeartbeat = undefined;
-      if (this.#channels.size > 0 && !this.#closed) this.#heartbeat();
+      if (this.#channels.size > 0) this.#heartbeat();
     });
   }
 }
