@@ -99,7 +99,7 @@ export class AllCall extends GroupCall {
     const missing = refused ?? this.seats.find(isSilent);
     this.unanswered = !refused && missing !== undefined;
     if (!missing) return this.#conclude();
-    this.giveBack();
+    this.undo();
     if (this.wait === 0) return this.refuse(0);
     this.#lost++;
     const [first] = this.wanted.parts;

@@ -154,8 +154,8 @@ export class Call extends Claim implements OwnCall {
     if (into) {
       this.#into = undefined;
       into.uncount(this.wanted.side);
-    } else this.unsure();
-    this.fail(error);
+      this.fail(error);
+    } else super.failed(error);
   }
 
   override unsure(): void {
@@ -228,8 +228,8 @@ export class Call extends Claim implements OwnCall {
   #awaitOwn(): void {
     this.site?.leave(this, false);
     this.state = "aside";
-    const { clock, runner, sites } = this.env;
-    sites.calls.add(this);
+    this.known();
+    const { clock, runner } = this.env;
     this.stopLater(
       clock.after(runner.commandTimeout, () => {
         if (this.state === "aside") this.fail(runner.unavailable(this.lockName));

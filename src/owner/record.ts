@@ -2,9 +2,10 @@
  * What one owner has: a grant of each lock that it holds, its calls under way, and the holds that `lock.unlock()` gives
  * back. It also knows whose run's turn it is, but neither commands nor scripts.
  */
-import type { Side, Traits } from "../base/traits.js";
 import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
+import type { Waiter } from "../waiting/waiter.js";
+import type { Wanted } from "../waiting/wanted.js";
 import type { Frame } from "./context.js";
 import { Turns } from "./turns.js";
 
@@ -12,35 +13,16 @@ import { Turns } from "./turns.js";
 export type Named = Pick<Grant, "lockKey" | "wireId">;
 
 /** A lock on one side, or a group of locks, as owners see it. */
-export interface OwnLock {
+export interface OwnLock extends Wanted {
   readonly lockKey: string;
-  /** Of a group: the keys of its members, at which its calls take turns. */
-  readonly memberKeys?: readonly string[];
-  readonly side: Side;
-  /** Calls of one site get the lock in order, so it is enough to resume one of them at a time. */
-  readonly siteName: string;
-  readonly traits: Traits;
+  /** At which its calls take turns: its own, or of a group those of its members. */
+  readonly turnKeys: readonly string[];
 }
 
 /** A call under way, as its owner sees it. */
-export interface OwnCall {
-  readonly wanted: OwnLock;
-  /** Of the try that is on its way, or was refused. */
-  readonly wireId: string | undefined;
+export interface OwnCall extends Waiter<OwnLock> {
+  /** Of a run. */
   readonly frame: Frame | undefined;
-  /** It stands aside until its owner has a turn or an answer for it. */
-  readonly isAside: boolean;
-  /** It waits in line. */
-  readonly isInLine: boolean;
-  /** Tries again. */
-  tryNow(): void;
-  /** Looks again what is to be done. */
-  step(): void;
-}
-
-/** The keys at which a call takes turns. */
-function keysOf({ wanted: { lockKey, memberKeys } }: OwnCall): readonly string[] {
-  return memberKeys ?? [lockKey];
 }
 
 const NONE: readonly OwnCall[] = [];
@@ -111,12 +93,12 @@ export class OwnerRecord {
     if (!this.#calls?.delete(call)) return;
     this.settle(call);
     // Who was refused by the call's wire id, or waits for a turn that it had been promised, looks again.
-    for (const key of keysOf(call)) this.resume(key);
+    for (const key of call.wanted.turnKeys) this.resume(key);
   }
 
   /** The call has got the lock, gives up, or waits anew: the next may have its turn. */
   settle(call: OwnCall): void {
-    for (const key of keysOf(call)) {
+    for (const key of call.wanted.turnKeys) {
       const turns = this.#turns?.get(key);
       turns?.settle(call);
       if (turns?.isIdle) this.#turns?.delete(key);
@@ -149,7 +131,7 @@ export class OwnerRecord {
 
   /** Its calls that want a lock, or a group with that as a member; they change while one goes through them. */
   #calling(lockKey: string): readonly OwnCall[] {
-    return this.#calls ? [...this.#calls].filter((call) => keysOf(call).includes(lockKey)) : NONE;
+    return this.#calls ? [...this.#calls].filter((call) => call.wanted.turnKeys.includes(lockKey)) : NONE;
   }
 
   /** The turns of the owner's runs on this lock. */

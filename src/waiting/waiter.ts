@@ -31,9 +31,18 @@ import type { Listener } from "../pubsub/router.js";
 import { Command, type PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Place, Site } from "./site.js";
-import type { Limits, Wanted } from "./wanted.js";
+import type { Wanted } from "./wanted.js";
 
 export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";
+
+/** What ends a call that waits. */
+export interface Limits {
+  /** Milliseconds; 0 for one try, Infinity without limit. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+  /** Monotonic milliseconds. */
+  readonly begun: number;
+}
 
 /** The reason of a call whose `wait` is over. */
 const TIME_IS_UP: unique symbol = Symbol("time is up");
@@ -62,6 +71,8 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Its place in line. */
   declare place?: Place | undefined;
   declare site?: Site | undefined;
+  /** The server may have, or may yet get, something of its tries. */
+  #isUnsure = false;
   /** Undefined if nobody awaits the outcome. */
   #resolve: ((outcome: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
@@ -122,8 +133,24 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     if (reason) this.wanted.emit("gaveUp", { ...this.#told, reason, waited });
   }
 
-  /** Gives back, in the background, what its tries were or may be granted; undefined if that is nothing. */
-  protected abstract withdraw(): Promise<unknown> | undefined;
+  /** Gives back, in the background, what its tries were or may be granted; undefined if tries take nothing. */
+  protected abstract undo(): Promise<unknown> | undefined;
+
+  /** Undoes its tries, if the server may have, or may yet get, something of them. */
+  protected withdraw(): Promise<unknown> | undefined {
+    if (!this.#isUnsure) return undefined;
+    this.#isUnsure = false;
+    return this.undo();
+  }
+
+  override unsure(): void {
+    this.#isUnsure = true;
+  }
+
+  protected override failed(error: unknown): void {
+    this.unsure();
+    this.fail(error);
+  }
 
   /** It is over; `taken`: with a grant. */
   protected ended(_taken: boolean): void {
@@ -220,7 +247,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Its try got no answer, or an error. */
   protected fail(error: unknown): void {
     this.unanswered = isLockError(error, "UNAVAILABLE");
-    if (isLockError(error, "REPLICAS")) return void this.#undo(error);
+    if (isLockError(error, "REPLICAS")) return void this.#giveBack(error);
     if (!this.hasWaited || this.wait === 0 || !this.unanswered) return this.end(error);
     // The lock may have been released meanwhile, and the message missed: the late answer makes it try.
     const server = this.env.runner.servers.of(this.wanted.key);
@@ -255,10 +282,15 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.hasWaited = true;
     if (this.waitsSince !== undefined) return;
     this.waitsSince = this.env.clock.mono();
-    this.env.sites.calls.add(this);
-    this.env.presence.begin();
+    this.known();
+    for (const { presence } of this.wanted.envs) presence.begin();
     trace?.('lock "%s": %s waits', this.lockName, this.toldId);
     this.wanted.emit("waiting", this.#told);
+  }
+
+  /** It may stand without a command from now on: the close of any client ends it. */
+  protected known(): void {
+    for (const { sites } of this.wanted.envs) sites.calls.add(this);
   }
 
   /** Is called when it is over. */
@@ -281,7 +313,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   /** A grant that too few replicas have is given back before the call rejects. */
-  async #undo(error: unknown): Promise<void> {
+  async #giveBack(error: unknown): Promise<void> {
     this.unsure();
     await quietly(this.env.runner.withTimeout(this.lockName, this.withdraw() ?? Promise.resolve()));
     this.end(error);
@@ -297,7 +329,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   #finish(taken: boolean): void {
     const wasOpen = this.isOpen || this.state === "trying";
     this.state = "over";
-    this.env.sites.calls.remove(this);
+    for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     this.stop();
     if (wasOpen && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();
