@@ -27,6 +27,12 @@ export interface OwnCall extends Waiter<OwnLock> {
 
 const NONE: readonly OwnCall[] = [];
 
+/** Whether both are runs that get the lock in order, and the first tries or waits in line already. */
+function goesBefore(other: OwnCall, { frame, wanted }: OwnCall): boolean {
+  if (!frame || !other.frame || wanted.traits.shared) return false;
+  return other.wanted.siteName === wanted.siteName && (other.isInLine || other.state === "trying");
+}
+
 export class OwnerRecord {
   #grants: Map<string, Grant> | undefined;
   #calls: Set<OwnCall> | undefined;
@@ -74,7 +80,7 @@ export class OwnerRecord {
   /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
   recheck(lockKey: string): void {
     for (const call of this.#calling(lockKey)) {
-      if (call.isAside && !this.turnsOf(lockKey).admits(call)) call.step();
+      if (call.isAside && !this.admits(call, lockKey)) call.step();
     }
   }
 
@@ -91,18 +97,8 @@ export class OwnerRecord {
   /** The call is over. */
   over(call: OwnCall): void {
     if (!this.#calls?.delete(call)) return;
-    this.settle(call);
-    // Who was refused by the call's wire id, or waits for a turn that it had been promised, looks again.
+    // Who was refused by the call's wire id, or let it go first, looks again.
     for (const key of call.wanted.turnKeys) this.resume(key);
-  }
-
-  /** The call has got the lock, gives up, or waits anew: the next may have its turn. */
-  settle(call: OwnCall): void {
-    for (const key of call.wanted.turnKeys) {
-      const turns = this.#turns?.get(key);
-      turns?.settle(call);
-      if (turns?.isIdle) this.#turns?.delete(key);
-    }
   }
 
   /**
@@ -122,10 +118,12 @@ export class OwnerRecord {
     return false;
   }
 
-  /** Calls on this lock that stand aside look again. */
+  /** Calls on this lock that stand aside look again, but a run only if no other is on the way to get the lock before it. */
   resume(lockKey: string): void {
-    for (const call of this.#calling(lockKey)) {
-      if (call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
+    const calls = this.#calling(lockKey);
+    for (const call of calls) {
+      const isFirst = (other: OwnCall) => goesBefore(other, call) && this.admits(other, lockKey);
+      if (call.isAside && this.admits(call, lockKey) && !calls.some(isFirst)) call.step();
     }
   }
 
@@ -134,15 +132,18 @@ export class OwnerRecord {
     return this.#calls ? [...this.#calls].filter((call) => call.wanted.turnKeys.includes(lockKey)) : NONE;
   }
 
-  /** The turns of the owner's runs on this lock. */
-  turnsOf(lockKey: string): Turns {
+  /** Whether no run on this lock has a turn that the call has to wait for. */
+  admits(call: OwnCall, lockKey: string): boolean {
+    return this.#turns?.get(lockKey)?.admits(call) !== false;
+  }
+
+  /** The call has the lock: if it is a run, others wait for its end. */
+  beginRun(call: OwnCall, lockKey: string): void {
+    if (!call.frame) return;
     this.#turns ??= new Map();
-    let turns = this.#turns.get(lockKey);
-    if (!turns) {
-      turns = new Turns();
-      this.#turns.set(lockKey, turns);
-    }
-    return turns;
+    const turns = this.#turns.get(lockKey) ?? new Turns();
+    this.#turns.set(lockKey, turns);
+    turns.begin(call.frame, call.wanted.traits.shared === true);
   }
 
   /** The run is over: a sibling may begin. */
