@@ -6,7 +6,8 @@
 import type { Kind, Taken, Try } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { Listener } from "../pubsub/router.js";
-import { type Limits, Waiter } from "../waiting/waiter.js";
+import { Waiter } from "../waiting/waiter.js";
+import type { Limits } from "../waiting/wanted.js";
 import { endInBackground } from "./end.js";
 import { Grant } from "./grant.js";
 import type { HoldRecord } from "./hold-record.js";

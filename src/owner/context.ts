@@ -34,19 +34,13 @@ export function openFrame(
 /** Runs fn inside `frame`, which ends when fn settles. */
 export async function runInside<T>(frame: Frame, fn: () => T | Promise<T>): Promise<T> {
   try {
-    return await store.run(frame, () => begin(fn()));
+    // Some thenables, such as query builders, begin their work only when they are awaited: here, inside the frame.
+    return await store.run(frame, async () => await fn());
   } finally {
     frame.open = false;
     // A job that begins the next one before it settles would otherwise keep all jobs before it.
     while (frame.parent && !frame.parent.open) frame.parent = frame.parent.parent;
   }
-}
-
-/** Some thenables, such as query builders, begin their work only when they are awaited: they begin in this context. */
-function begin<T>(value: T | PromiseLike<T>): T | PromiseLike<T> {
-  if (value instanceof Promise || typeof (value as PromiseLike<T> | undefined)?.then !== "function")
-    return value;
-  return new Promise((resolve, reject) => void (value as PromiseLike<T>).then(resolve, reject));
 }
 
 /** The innermost scope or run around the current call that is meant. A context that outlived it is outside. */

@@ -6,8 +6,7 @@ import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Waiter } from "../waiting/waiter.js";
 import type { Wanted } from "../waiting/wanted.js";
-import type { Frame } from "./context.js";
-import { Turns } from "./turns.js";
+import { encloses, type Frame } from "./context.js";
 
 /** A wire id, and the lock that it stands for. */
 export type Named = Pick<Grant, "lockKey" | "wireId">;
@@ -25,6 +24,13 @@ export interface OwnCall extends Waiter<OwnLock> {
   readonly frame: Frame | undefined;
 }
 
+/** A run that has the lock. */
+interface ActiveRun {
+  readonly lockKey: string;
+  readonly frame: Frame;
+  readonly isShared: boolean;
+}
+
 const NONE: readonly OwnCall[] = [];
 
 /** Whether both are runs that get the lock in order, and the first tries or waits in line already. */
@@ -38,7 +44,7 @@ export class OwnerRecord {
   #calls: Set<OwnCall> | undefined;
   /** Whose END has no answer yet. */
   #ending: Named[] | undefined;
-  #turns: Map<string, Turns> | undefined;
+  #running: readonly ActiveRun[] | undefined;
   #open: HoldRecord[] | undefined;
 
   /** The grant that the owner has under this key, while it is held. */
@@ -132,26 +138,28 @@ export class OwnerRecord {
     return this.#calls ? [...this.#calls].filter((call) => call.wanted.turnKeys.includes(lockKey)) : NONE;
   }
 
-  /** Whether no run on this lock has a turn that the call has to wait for. */
-  admits(call: OwnCall, lockKey: string): boolean {
-    return this.#turns?.get(lockKey)?.admits(call) !== false;
+  /**
+   * Whether the call may have the lock now. Runs of one lock overlap only if one was called inside the other, or if both
+   * read; a call that is no run waits for none.
+   */
+  admits({ frame, wanted: { traits } }: OwnCall, lockKey: string): boolean {
+    const blocks = (run: ActiveRun) =>
+      run.lockKey === lockKey && !(traits.shared && run.isShared) && !encloses(run.frame, frame);
+    return !frame || !this.#running?.some(blocks);
   }
 
-  /** The call has the lock: if it is a run, others wait for its end. */
-  beginRun(call: OwnCall, lockKey: string): void {
-    if (!call.frame) return;
-    this.#turns ??= new Map();
-    const turns = this.#turns.get(lockKey) ?? new Turns();
-    this.#turns.set(lockKey, turns);
-    turns.begin(call.frame, call.wanted.traits.shared === true);
+  /** The call has the lock: if it is a run, it has a turn until its {@link endRun}. */
+  beginRun({ frame, wanted: { traits } }: OwnCall, lockKey: string): void {
+    if (!frame) return;
+    this.#running = [...(this.#running ?? []), { lockKey, frame, isShared: traits.shared === true }];
   }
 
-  /** The run is over: a sibling may begin. */
+  /** The run is over, or has come to nothing: a sibling may begin. */
   endRun(lockKey: string, frame: Frame): void {
-    const turns = this.#turns?.get(lockKey);
-    if (!turns?.end(frame)) return;
+    const left = this.#running?.filter((run) => run.lockKey !== lockKey || run.frame !== frame);
+    if (left?.length === this.#running?.length) return;
+    this.#running = left;
     this.resume(lockKey);
-    if (turns.isIdle) this.#turns?.delete(lockKey);
   }
 
   // Holds that `lock.unlock()` gives back, lost ones too, in the order of the grants

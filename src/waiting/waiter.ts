@@ -31,18 +31,9 @@ import type { Listener } from "../pubsub/router.js";
 import { Command, type PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Place, Site } from "./site.js";
-import type { Wanted } from "./wanted.js";
+import type { Limits, Wanted } from "./wanted.js";
 
 export type WaitState = "trying" | "queued" | "asleep" | "aside" | "over";
-
-/** What ends a call that waits. */
-export interface Limits {
-  /** Milliseconds; 0 for one try, Infinity without limit. */
-  readonly wait: number;
-  readonly signal: AbortSignal | undefined;
-  /** Monotonic milliseconds. */
-  readonly begun: number;
-}
 
 /** The reason of a call whose `wait` is over. */
 const TIME_IS_UP: unique symbol = Symbol("time is up");

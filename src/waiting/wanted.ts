@@ -3,6 +3,15 @@ import type { Details, LockEventName, LockKind } from "../base/events.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 
+/** What ends a call that waits. */
+export interface Limits {
+  /** Milliseconds; 0 for one try, Infinity without limit. */
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+  /** Monotonic milliseconds. */
+  readonly begun: number;
+}
+
 /** Each grant keeps that of its lock, so it stores only what differs from lock to lock. */
 export abstract class Wanted {
   readonly env: Env;
