@@ -90,7 +90,6 @@ export class Call extends Claim implements OwnCall {
 
   override tryNow(): void {
     if (this.owner && this.#ownGrant) return this.step();
-    if (!this.mayTry()) return;
     // The server forgets a waiting writer of this process while the process stands still.
     const { yieldsTo } = this.wanted;
     if (yieldsTo !== undefined) this.env.sites.get({ siteName: yieldsTo })?.remind();

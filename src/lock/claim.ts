@@ -68,7 +68,6 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
 
   /** Sends a try under its own id. */
   protected claim(): void {
-    this.tries();
     this.coWaiters = this.#tickets();
     this.sendTry();
   }

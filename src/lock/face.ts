@@ -7,7 +7,6 @@ import {
   ambientOwner,
   currentFrame,
   type Frame,
-  isInsideRun,
   openFrame,
   runInside,
   scopeOwner,
@@ -277,10 +276,7 @@ export abstract class LockFace<H extends Hold = Hold> {
           "unlock() outside a scope does not know whose hold to give back",
           "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()",
         ];
-    const run = isInsideRun(this.#wanted.turnKeys)
-      ? ". A run() gives its hold back by itself when its function ends"
-      : "";
-    return `lock "${this.name}": ${what}; ${cure}${run}`;
+    return `lock "${this.name}": ${what}; ${cure}. A run() gives its hold back by itself when its function ends`;
   }
 
   /** Gives back the hold of a run, unless fn did; resolves with the loss if the hold was lost before. */

@@ -49,23 +49,14 @@ function nearest(isMeant: (frame: Frame) => boolean): Frame | undefined {
   return undefined;
 }
 
-function isOf({ lockKeys }: Frame, keys: readonly string[]): boolean {
-  return lockKeys.some((key) => keys.includes(key));
-}
-
 /** The owner that a bare call on one of these locks acts for: that of the nearest run of such a lock, or scope. */
 export function ambientOwner(keys: readonly string[]): OwnerRecord | undefined {
-  return nearest((frame) => frame.isScope || isOf(frame, keys))?.owner;
+  return nearest(({ isScope, lockKeys }) => isScope || lockKeys.some((key) => keys.includes(key)))?.owner;
 }
 
 /** The owner of the nearest enclosing scope; runs do not count. */
 export function scopeOwner(): OwnerRecord | undefined {
   return nearest(({ isScope }) => isScope)?.owner;
-}
-
-/** Whether the current call is made inside a run of one of these locks. */
-export function isInsideRun(keys: readonly string[]): boolean {
-  return nearest((frame) => isOf(frame, keys)) !== undefined;
 }
 
 /** The innermost scope or run that the current call is made in. */

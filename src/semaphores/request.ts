@@ -49,8 +49,6 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
   }
 
   override tryNow(): void {
-    if (!this.mayTry()) return;
-    this.tries();
     this.sendTry();
   }
 

@@ -179,13 +179,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
   }
 
-  /** Whether a try may be sent; otherwise the call fails. */
-  protected mayTry(): boolean {
-    const full = this.env.runner.cleanUp.refusal(this.lockName);
-    if (full) this.fail(full);
-    return !full;
-  }
-
   /** A try begins: it sees all that was announced before. */
   protected tries(): void {
     this.state = "trying";
@@ -208,7 +201,11 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return replicas.command(this.lockName, call, isGrant, () => this.isOpen && this.sentAt === sentAt);
   }
 
+  /** Sends a try, unless too much is left to be done for earlier ones. */
   protected sendTry(): void {
+    const full = this.env.runner.cleanUp.refusal(this.lockName);
+    if (full) return this.fail(full);
+    this.tries();
     this.begin(this.within + (this.env.replicas?.patience ?? 0), this.sentAt);
   }
 
