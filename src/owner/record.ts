@@ -31,8 +31,6 @@ interface ActiveRun {
   readonly isShared: boolean;
 }
 
-const NONE: readonly OwnCall[] = [];
-
 /** Whether both are runs that get the lock in order, and the first tries or waits in line already. */
 function goesBefore(other: OwnCall, { frame, wanted }: OwnCall): boolean {
   if (!frame || !other.frame || wanted.traits.shared) return false;
@@ -92,7 +90,7 @@ export class OwnerRecord {
 
   /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
   isAsking(isWanted: (call: OwnCall) => boolean): boolean {
-    return [...(this.#calls ?? NONE)].some((call) => !call.frame && isWanted(call));
+    return [...(this.#calls ?? [])].some((call) => !call.frame && isWanted(call));
   }
 
   begin(call: OwnCall): void {
@@ -135,7 +133,7 @@ export class OwnerRecord {
 
   /** Its calls that want a lock, or a group with that as a member; they change while one goes through them. */
   #calling(lockKey: string): readonly OwnCall[] {
-    return this.#calls ? [...this.#calls].filter((call) => call.wanted.turnKeys.includes(lockKey)) : NONE;
+    return [...(this.#calls ?? [])].filter((call) => call.wanted.turnKeys.includes(lockKey));
   }
 
   /**
@@ -170,8 +168,7 @@ export class OwnerRecord {
   }
 
   closed(hold: HoldRecord): void {
-    const at = this.#open?.lastIndexOf(hold) ?? -1;
-    if (at >= 0) this.#open?.splice(at, 1);
+    this.#open = this.#open?.filter((other) => other !== hold);
   }
 
   /** The innermost that is wanted. */
