@@ -122,7 +122,7 @@ export class OwnerRecord {
     return false;
   }
 
-  /** Calls on this lock that stand aside look again, but a run only if no other is on the way to get the lock before it. */
+  /** Calls on this lock that stand aside look again. A run does so only if no other goes before it. */
   resume(lockKey: string): void {
     const calls = this.#calling(lockKey);
     for (const call of calls) {

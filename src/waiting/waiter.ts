@@ -315,7 +315,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   #finish(taken: boolean): void {
-    const wasOpen = this.isOpen || this.state === "trying";
+    const wasOpen = this.isOpen;
     this.state = "over";
     for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     this.stop();
