@@ -18,7 +18,7 @@ const LAYERS = {
       "Permits have no owner: semaphores wait as locks do, and use nothing of what holds and owns locks.",
   },
   kinds: {
-    may: ["lock", "watchdog", "scripts", "base"],
+    may: ["lock", "waiting/wanted", "watchdog", "scripts", "base"],
     knows: ["env"],
     comment:
       "A kind says how its steps look on the wire; of a lock it knows how its two sides are handed out.",
@@ -63,7 +63,7 @@ const LAYERS = {
   },
   owner: {
     may: ["base"],
-    knows: ["lock"],
+    knows: ["lock", "waiting"],
     comment: "Who is asking is a matter of the async context alone; no server is involved.",
   },
   base: { may: [], comment: "The base is what everybody may use, so it uses nobody." },
@@ -87,9 +87,9 @@ module.exports = {
       name: "kinds-decide-nothing",
       severity: "error",
       comment:
-        "A kind is a table of scripts, keys and arguments. Only the read-write lock is more: two sides, each a lock.",
+        "A kind is what calls want, and a table of scripts, keys and arguments. Only the read-write lock is more: two sides, each a lock.",
       from: { path: "^src/kinds/", pathNot: "^src/kinds/read-write-lock[.]ts$" },
-      to: { path: "^src/(lock|waiting|owner)/" },
+      to: { path: "^src/(lock|waiting|owner)/", pathNot: "^src/waiting/wanted[.]ts$" },
     },
     {
       name: "env-is-passed-down",

@@ -27,11 +27,6 @@ export class AllCall extends GroupCall {
   /** The seat that begins the round alone: it waits in its member's line. */
   #awaited: Seat | undefined;
 
-  /** No turn and no answer is for it: between two rounds it pauses. */
-  override get isAside(): boolean {
-    return false;
-  }
-
   override step(): void {
     const isWanted = this.wait > 0 && this.#areWanted;
     this.#round(isWanted ? this.wanted.parts[0] : undefined);
@@ -69,9 +64,9 @@ export class AllCall extends GroupCall {
   #round(awaited: Kind | undefined): void {
     this.seats = this.newSeats(awaited);
     this.#awaited = this.seats.find(({ wanted }) => wanted === awaited);
-    if (!this.#awaited) return this.#tryOthers();
-    this.rest();
-    this.#awaited.ask();
+    this.tries();
+    if (this.#awaited) this.#awaited.ask();
+    else this.#tryOthers();
   }
 
   #tryOthers(): void {
@@ -87,7 +82,8 @@ export class AllCall extends GroupCall {
 
   /** All seats have voted. */
   #count(): void {
-    this.rest();
+    // The answers are known from now on, until the next round.
+    this.tries();
     const refused = this.seats.find(({ vote }) => vote === "refused");
     if (refused && this.wait > 0) this.announce();
     if (this.state === "over") return;
@@ -99,7 +95,7 @@ export class AllCall extends GroupCall {
     const missing = refused ?? this.seats.find(isSilent);
     this.unanswered = !refused && missing !== undefined;
     if (!missing) return this.#conclude();
-    this.giveBack();
+    this.undo();
     if (this.wait === 0) return this.refuse(0);
     this.#lost++;
     const [first] = this.wanted.parts;

@@ -57,23 +57,18 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   override start(): Promise<unknown> {
-    // The close of any member's client ends it.
-    for (const { sites } of this.wanted.envs) sites.calls.add(this);
+    this.known();
     return super.start();
-  }
-
-  override announce(): void {
-    if (this.waitsSince === undefined) for (const { presence } of this.wanted.envs.slice(1)) presence.begin();
-    super.announce();
   }
 
   /** A seat for each member, of which none is asked for yet; that of `inLine` will wait. */
   protected newSeats(inLine?: Kind): readonly Seat[] {
+    this.unsure();
     return this.wanted.parts.map((member) => new Seat(this, member, member === inLine));
   }
 
   /** Gives the seats of this round back, the last first. */
-  protected giveBack(): void {
+  protected override undo(): undefined {
     this.wanted.gather();
     const seats = [...this.seats].reverse();
     this.seats = [];
@@ -95,12 +90,7 @@ export abstract class GroupCall<M extends Members = Members>
     this.grant(hold);
   }
 
-  protected override withdraw(): undefined {
-    if (this.seats.length > 0) this.giveBack();
-  }
-
   protected override ended(): void {
-    for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     this.owner.over(this);
   }
 
@@ -119,9 +109,5 @@ export abstract class GroupCall<M extends Members = Members>
 
   protected override answered(): void {
     this.request();
-  }
-
-  protected override failed(error: unknown): void {
-    this.end(error);
   }
 }

@@ -99,9 +99,7 @@ export class MajorityCall extends GroupCall<Masters> {
   #mayGoOn(): boolean {
     const { frame, owner, state } = this;
     if (state === "over" || state === "trying") return false;
-    if (!frame || this.wanted.memberKeys.every((key) => owner.turnsOf(key).offers(this))) return true;
-    // With a turn at some members only it would hold up the runs that are called inside those that have the others.
-    owner.settle(this);
+    if (!frame || this.wanted.turnKeys.every((key) => owner.admits(this, key))) return true;
     if (this.wait === 0) this.refuse(0);
     else if (!this.isAside || this.waitsSince === undefined) this.standAside();
     return false;
@@ -140,7 +138,7 @@ export class MajorityCall extends GroupCall<Masters> {
     const { seats } = this;
     const { quorum, parts } = this.wanted;
     const inFavour = seats.filter(({ vote }) => vote === "granted").length;
-    this.giveBack();
+    this.undo();
     this.rest();
     this.#split = inFavour > 0 ? this.#split + 1 : 0;
     const round = Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, clock.mono() - this.sentAt.mono));

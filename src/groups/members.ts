@@ -1,13 +1,12 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
 import { tellCaller } from "../base/caller.js";
 import type { LockError } from "../base/errors.js";
-import type { Details, LockEventName, LockKind } from "../base/events.js";
-import type { Traits } from "../base/traits.js";
+import type { LockKind } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
 import { kindOf, type Lock } from "../lock/lock.js";
 import type { OwnerRecord } from "../owner/record.js";
-import type { Wanted } from "../waiting/wanted.js";
+import { Wanted } from "../waiting/wanted.js";
 
 /** Whether the member's server gives no answer, so that waiting for it is no use. */
 export function isUnresponsive({ env, key }: Kind): boolean {
@@ -26,29 +25,18 @@ function inOrder(a: Kind, b: Kind): number {
 }
 
 /** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
-export class Members implements Wanted {
-  readonly kind: LockKind;
+export class Members extends Wanted {
+  override readonly kind: LockKind;
   readonly locks: readonly Lock[];
   /** As given. */
   readonly given: readonly Kind[];
-  /** In the one order that all groups share. */
-  readonly parts: readonly Kind[];
+  readonly #inOrder: readonly Kind[];
   /** How many of the members make a hold of the group. */
   readonly quorum: number;
-  /** The first member's client: the group's own times are read off its clock. */
-  readonly env: Env;
-  /** The members' names joined by ",". */
-  readonly lockName: string;
   /** The name under which owners know the group. */
   readonly lockKey: string;
-  /** The first member's. */
-  readonly key: string;
-  readonly traits: Traits;
-  readonly side = "only";
   /** Those of the members. */
-  readonly memberKeys: readonly string[];
-  /** Of the members' clients, each once. */
-  readonly envs: readonly Env[];
+  readonly turnKeys: readonly string[];
 
   /** @throws TypeError for no lock, for what is not a lock of a LockClient, and for the same lock twice */
   constructor(locks: readonly unknown[], kind: LockKind = "multi", quorum: number = locks.length) {
@@ -60,26 +48,33 @@ export class Members implements Wanted {
     const [first] = all;
     if (!first) throw new TypeError("a group of locks needs at least one");
     if (new Set(all.map(nameOf)).size < all.length) throw new TypeError("the same lock is a member twice");
+    const names = all.map(({ lockName }) => lockName);
+    // The group's own times are read off the clock of the first member's client.
+    super(first.env, names.join(","), first.key, { shared: all.every(({ traits }) => traits.shared) });
     this.kind = kind;
     this.locks = locks as readonly Lock[];
     this.given = all;
-    this.parts = [...all].sort(inOrder);
+    this.#inOrder = [...all].sort(inOrder);
     this.quorum = quorum;
-    this.env = first.env;
-    this.lockName = all.map(({ lockName }) => lockName).join(",");
-    this.key = first.key;
     this.lockKey = `${kind}${JSON.stringify(this.parts.map(nameOf))}`;
-    this.traits = { shared: all.every(({ traits }) => traits.shared) };
-    this.memberKeys = this.parts.map(({ lockKey }) => lockKey);
-    this.envs = [...new Set(all.map(({ env }) => env))];
+    this.turnKeys = this.parts.map(({ lockKey }) => lockKey);
   }
 
-  get siteName(): string {
+  /** In the one order that all groups share. */
+  override get parts(): readonly Kind[] {
+    return this.#inOrder;
+  }
+
+  override get envs(): readonly Env[] {
+    return [...new Set(this.given.map(({ env }) => env))];
+  }
+
+  override get siteName(): string {
     return this.lockKey;
   }
 
   /** Each member announces on its own; nothing does here. */
-  get channel(): string {
+  override get channel(): string {
     return this.lockKey;
   }
 
@@ -90,7 +85,7 @@ export class Members implements Wanted {
 
   /** Whether the owner has enough of the members for a hold. */
   areHeldBy(owner: OwnerRecord): boolean {
-    return this.memberKeys.filter((key) => owner.grantOf(key)).length >= this.quorum;
+    return this.turnKeys.filter((key) => owner.grantOf(key)).length >= this.quorum;
   }
 
   /** The group's value, given the value of each member: the best one that a quorum of members reaches. */
@@ -102,11 +97,6 @@ export class Members implements Wanted {
   gather(): void {
     if (this.envs.length === this.parts.length) return;
     for (const { runner } of this.envs) runner.sender.gather();
-  }
-
-  /** Emits an event on every member's client. */
-  emit<E extends LockEventName>(event: E, details: Details<E>): void {
-    for (const { events } of this.envs) events.emit(event, details, this);
   }
 
   /** The answers of all members, or of as many as are enough if they decide the question. */

@@ -54,7 +54,7 @@ export class MultiLock extends LockFace<MultiHold> {
 
   override currentHold(): MultiHold | null {
     const owner = this.currentOwner();
-    for (const lockKey of this.#members.memberKeys) {
+    for (const lockKey of this.#members.turnKeys) {
       const grant = owner?.grantOf(lockKey);
       const hold = grant && groupAmong(grant, this.#members.lockKey);
       hold?.keep();

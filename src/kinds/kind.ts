@@ -2,13 +2,14 @@
  * What is different from kind to kind: the keys of a lock, and how each step looks on the wire. A kind decides nothing
  * about waiting, owners or time. A new kind is one such class and its Lua files.
  */
-import type { Details, LockEventName, LockKind } from "../base/events.js";
+import type { LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone, tombstones } from "../base/names.js";
-import type { Side, Traits } from "../base/traits.js";
+import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
 import { type HolderField, readLock } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
+import { Wanted } from "../waiting/wanted.js";
 import type { RenewalScript } from "../watchdog/watchdog.js";
 
 /** Milliseconds for which a command may be late or come again (Redisson: 16 to 20 s). */
@@ -95,41 +96,22 @@ const renew: RenewalScript = (batch, lease) =>
     [lease, ...batch.flatMap(({ field }) => [field, ""])],
   );
 
-/** One lock, on one side. Each grant keeps its kind, so a kind stores only what differs from lock to lock. */
-export class Kind {
-  readonly env: Env;
-  readonly lockName: string;
-  readonly key: string;
+/** One lock, on one side. */
+export class Kind extends Wanted {
   /** The name under which owners know the lock, whichever side. */
   readonly lockKey: string;
-  readonly traits: Traits;
 
   constructor(env: Env, lockName: string, key: string, traits: Traits = TRAITS) {
-    this.env = env;
-    this.lockName = lockName;
-    this.key = key;
+    super(env, lockName, key, traits);
     this.lockKey = `${env.clientId}/${key}`;
-    this.traits = traits;
   }
 
-  get kind(): LockKind {
+  override get kind(): LockKind {
     return "lock";
   }
 
-  get side(): Side {
-    return "only";
-  }
-
-  get siteName(): string {
-    return siteName(this.side, this.traits.advertised === true, this.key);
-  }
-
-  get parts(): readonly Kind[] {
-    return [this];
-  }
-
-  emit<E extends LockEventName>(event: E, details: Details<E>): void {
-    this.env.events.emit(event, details, this);
+  get turnKeys(): readonly string[] {
+    return [this.lockKey];
   }
 
   /** The site of calls that go before this kind's. */
@@ -137,7 +119,7 @@ export class Kind {
     return undefined;
   }
 
-  get channel(): string {
+  override get channel(): string {
     return lockChannel(this.key);
   }
 
@@ -236,15 +218,6 @@ export class Kind {
   protected get forceArguments(): [tombstones: string, tombstoneTtl: number, publish: string] {
     return [tombstone(this.key, ""), TOMBSTONE_TTL, this.publish];
   }
-
-  /** The command that announces. */
-  protected get publish(): string {
-    return this.env.runner.publishCommand;
-  }
-}
-
-export function siteName(side: Side, isAdvertised: boolean, key: string): string {
-  return `${side}/${isAdvertised}/${key}`;
 }
 
 /** Milliseconds. The sum of this and the server's clock is still exact in Lua's numbers. */

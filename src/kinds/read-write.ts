@@ -25,16 +25,7 @@ import {
 } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { RenewalScript } from "../watchdog/watchdog.js";
-import {
-  aliveFor,
-  type Counts,
-  type Downgrading,
-  type Heir,
-  Kind,
-  siteName,
-  TOMBSTONE_TTL,
-  type Try,
-} from "./kind.js";
+import { aliveFor, type Counts, type Downgrading, type Heir, Kind, TOMBSTONE_TTL, type Try } from "./kind.js";
 
 const renew: RenewalScript = (batch, lease) =>
   readWriteKeep.with(
@@ -104,7 +95,7 @@ export class Read extends ReadWrite {
   }
 
   override get yieldsTo(): string | undefined {
-    return this.prefersWriters ? siteName("write", true, this.key) : undefined;
+    return this.prefersWriters ? this.siteOf("write") : undefined;
   }
 
   override take(wireId: string, { lease }: Try): ScriptCall {

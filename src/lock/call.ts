@@ -90,7 +90,6 @@ export class Call extends Claim implements OwnCall {
 
   override tryNow(): void {
     if (this.owner && this.#ownGrant) return this.step();
-    if (!this.mayTry()) return;
     // The server forgets a waiting writer of this process while the process stands still.
     const { yieldsTo } = this.wanted;
     if (yieldsTo !== undefined) this.env.sites.get({ siteName: yieldsTo })?.remind();
@@ -100,7 +99,7 @@ export class Call extends Claim implements OwnCall {
   /** Becomes the successor of a release that is about to be sent. Gives the wire id to grant; undefined if it cannot be. */
   succeed(): string | undefined {
     if (!this.isInLine || (this.owner && this.#ownGrant)) return undefined;
-    if (this.frame && !this.owner?.turnsOf(this.lockKey).admits(this)) return undefined;
+    if (this.owner?.admits(this, this.lockKey) === false) return undefined;
     this.tries();
     // From now on the server may grant it, even if this call is over by then.
     this.unsure();
@@ -154,8 +153,8 @@ export class Call extends Claim implements OwnCall {
     if (into) {
       this.#into = undefined;
       into.uncount(this.wanted.side);
-    } else this.unsure();
-    this.fail(error);
+      this.fail(error);
+    } else super.failed(error);
   }
 
   override unsure(): void {
@@ -198,13 +197,11 @@ export class Call extends Claim implements OwnCall {
       if (grant.holds.some(isBlocked)) throw new LockUpgradeError(this.lockName);
       return false;
     }
-    if (!this.frame || !this.owner) return true;
-    return this.owner.turnsOf(this.lockKey).admits(this);
+    return this.owner?.admits(this, this.lockKey) !== false;
   }
 
   #awaitTurn(): void {
     if (this.wait === 0) return this.refuse(0);
-    this.owner?.settle(this);
     void this.withdraw();
     this.standAside();
   }
@@ -228,8 +225,8 @@ export class Call extends Claim implements OwnCall {
   #awaitOwn(): void {
     this.site?.leave(this, false);
     this.state = "aside";
-    const { clock, runner, sites } = this.env;
-    sites.calls.add(this);
+    this.known();
+    const { clock, runner } = this.env;
     this.stopLater(
       clock.after(runner.commandTimeout, () => {
         if (this.state === "aside") this.fail(runner.unavailable(this.lockName));
@@ -275,7 +272,7 @@ export class Call extends Claim implements OwnCall {
     this.#term = grant.term;
     grant.count(this.wanted.side);
     // From now on siblings wait: nothing but the answer is between the run and its turn.
-    if (this.frame) this.owner?.turnsOf(this.lockKey).begin(this);
+    this.owner?.beginRun(this, this.lockKey);
     this.begin(this.within, this.sentAt);
   }
 
@@ -299,8 +296,7 @@ export class Call extends Claim implements OwnCall {
     const hold = grant.hold(kind.side, origin, isRenewed, frame, now);
     if (place) hold.place = place;
     if (owner) {
-      if (frame) owner.turnsOf(this.lockKey).begin(this);
-      owner.settle(this);
+      owner.beginRun(this, this.lockKey);
       if (isNested) owner.recheck(this.lockKey);
       else owner.granted(grant);
     }

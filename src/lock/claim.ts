@@ -28,8 +28,6 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
   #number = 0;
   /** The id of its first try: events tell of the call under that. */
   #first: string | undefined;
-  /** The server may have, or may yet get, something of the id. */
-  #isUnsure = false;
   /** Waiters whose tickets the try refreshes. */
   coWaiters: readonly string[] = NOBODY;
 
@@ -63,19 +61,13 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
 
   override advertise(): string | undefined {
     if (!this.wanted.traits.advertised) return undefined;
-    this.#isUnsure = true;
+    this.unsure();
     this.toldAt = this.env.clock.mono();
     return this.ownId;
   }
 
-  /** The server may have, or may yet get, something of its id. */
-  override unsure(): void {
-    this.#isUnsure = true;
-  }
-
   /** Sends a try under its own id. */
   protected claim(): void {
-    this.tries();
     this.coWaiters = this.#tickets();
     this.sendTry();
   }
@@ -88,7 +80,7 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
   protected readTaken(reply: unknown): Taken {
     const taken = this.wanted.readTaken(reply);
     const { serverQueued, advertised } = this.wanted.traits;
-    if (taken.is === "refused" && this.wait > 0 && (serverQueued || advertised)) this.#isUnsure = true;
+    if (taken.is === "refused" && this.wait > 0 && (serverQueued || advertised)) this.unsure();
     return taken;
   }
 
@@ -111,11 +103,10 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
     if (!this.withdraw()) this.wireId = undefined;
   }
 
-  /** Ends its wire id, if the server may have or get something of it. */
-  protected override withdraw(): Promise<void> | undefined {
+  /** Ends its wire id. */
+  protected override undo(): Promise<void> | undefined {
     const { wireId } = this;
-    if (wireId === undefined || !this.#isUnsure) return undefined;
-    this.#isUnsure = false;
+    if (wireId === undefined) return undefined;
     this.wireId = undefined;
     return endInBackground(this.wanted, wireId, this.owner);
   }

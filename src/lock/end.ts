@@ -149,14 +149,13 @@ export class End extends Command {
 
 /** Ends a wire id in the background, together with others of the lock where there are many. */
 export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord): Promise<void> {
-  const { env, key } = kind;
+  const { env, key, siteName: name } = kind;
   const ended = { lockKey: kind.lockKey, wireId };
   owner?.ends(ended);
   const undo = (wireIds: readonly string[]) => {
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
     return env.runner.callUntilAnswered(kind.lockName, call, noop);
   };
-  const name = `${kind.kind}/${kind.side}/${key}`;
   const work = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
     owner?.answered(ended),
   );

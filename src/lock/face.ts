@@ -7,14 +7,12 @@ import {
   ambientOwner,
   currentFrame,
   type Frame,
-  isInsideRun,
   openFrame,
   runInside,
   scopeOwner,
-  treeOwner,
 } from "../owner/context.js";
 import { OwnerRecord, type OwnLock } from "../owner/record.js";
-import type { Part, Wanted } from "../waiting/wanted.js";
+import type { Wanted } from "../waiting/wanted.js";
 import type { CallOptions } from "./call.js";
 import { type Hold, recordOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
@@ -49,14 +47,11 @@ export interface Asked extends CallOptions {
   outcome(asked: Asked, hold: HoldRecord | undefined): unknown;
 }
 
-/** What a face is of: one side of a lock, or a group of locks. */
-type Faced = Wanted & OwnLock;
-
 /** A lock object keeps nothing of a call, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold = Hold> {
   /** The name as the user gave it, without the prefix. Of a group: the members' names, joined by ",". */
   readonly name: string;
-  readonly #wanted: Faced;
+  readonly #wanted: OwnLock;
   readonly #env: Env;
   /** See {@link Asked.outcome}. */
   readonly #outcome = (asked: Asked, hold: HoldRecord | undefined): H | null | Promise<never> => {
@@ -65,7 +60,7 @@ export abstract class LockFace<H extends Hold = Hold> {
   };
 
   /** @internal */
-  constructor(wanted: Faced) {
+  constructor(wanted: OwnLock) {
     this.name = wanted.lockName;
     this.#wanted = wanted;
     this.#env = wanted.env;
@@ -112,15 +107,15 @@ export abstract class LockFace<H extends Hold = Hold> {
     checkFunction(fn, "fn");
     const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "run"));
     // All runs of a tree act for one owner. A named owner is also the ambient owner inside fn.
-    const owner = request.named ?? (this.#env.followsContext ? treeOwner() : undefined) ?? new OwnerRecord();
-    const scope = request.named ? openFrame(request.named) : undefined;
-    const frame = openFrame(owner, this.#keys, scope);
+    const owner =
+      request.named ?? (this.#env.followsContext ? currentFrame()?.owner : undefined) ?? new OwnerRecord();
+    const frame = openFrame(owner, request.named !== undefined, this.#wanted.turnKeys);
     const asked = this.#asked(request, frame, this.run, true);
     const hold = await this.#start(asked);
     const record = recordOf(hold);
     let outcome: { value: T } | { error: unknown };
     try {
-      outcome = { value: await runInside(frame, () => fn(hold), asked.caller) };
+      outcome = { value: await runInside(frame, () => fn(hold)) };
     } catch (error) {
       outcome = { error };
     }
@@ -194,13 +189,7 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /** The owner for whom a call that names none is made. @internal */
   protected currentOwner(): OwnerRecord | undefined {
-    return this.#env.followsContext && currentFrame() ? ambientOwner(this.#keys) : undefined;
-  }
-
-  /** The keys under which owners keep the lock; of a group those of its members, too. */
-  get #keys(): readonly string[] {
-    const { lockKey, memberKeys = [] } = this.#wanted;
-    return [lockKey, ...memberKeys];
+    return this.#env.followsContext ? ambientOwner(this.#wanted.turnKeys) : undefined;
   }
 
   /** Whether a hold or a call is on this lock, on this side. */
@@ -261,7 +250,7 @@ export abstract class LockFace<H extends Hold = Hold> {
 
   /** The holder of the lock, in words for people, as far as it is known soon. A server that is away is not asked. */
   async #holder(): Promise<string | undefined> {
-    const isNear = ({ env, key }: Part) => !env.runner.servers.isAway(key);
+    const isNear = ({ env, key }: Wanted) => !env.runner.servers.isAway(key);
     const near = this.#wanted.parts.filter(isNear);
     const envs = [...new Set(near.map(({ env }) => env))];
     const told = envs.map(({ inspector }) =>
@@ -287,10 +276,7 @@ export abstract class LockFace<H extends Hold = Hold> {
           "unlock() outside a scope does not know whose hold to give back",
           "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()",
         ];
-    const run = isInsideRun(this.#wanted.lockKey)
-      ? ". A run() gives its hold back by itself when its function ends"
-      : "";
-    return `lock "${this.name}": ${what}; ${cure}${run}`;
+    return `lock "${this.name}": ${what}; ${cure}. A run() gives its hold back by itself when its function ends`;
   }
 
   /** Gives back the hold of a run, unless fn did; resolves with the loss if the hold was lost before. */
@@ -298,7 +284,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     try {
       const released = hold.isReturned ? undefined : hold.release();
       // A sibling run may begin now.
-      for (const key of this.#keys) owner.endRun(key, frame);
+      for (const key of this.#wanted.turnKeys) owner.endRun(key, frame);
       await released;
     } catch (cause) {
       if (isLockError(cause, "LOCK_LOST")) return hold.loss;

@@ -29,7 +29,7 @@ export class Owner {
    */
   async scope<T>(fn: (owner: Owner) => T | Promise<T>): Promise<T> {
     checkFunction(fn, "fn");
-    return runInside(openFrame(this.#record), () => fn(this));
+    return runInside(openFrame(this.#record, true), () => fn(this));
   }
 }
 

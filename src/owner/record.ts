@@ -2,55 +2,47 @@
  * What one owner has: a grant of each lock that it holds, its calls under way, and the holds that `lock.unlock()` gives
  * back. It also knows whose run's turn it is, but neither commands nor scripts.
  */
-import type { Side, Traits } from "../base/traits.js";
 import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
-import type { Frame } from "./context.js";
-import { Turns } from "./turns.js";
+import type { Waiter } from "../waiting/waiter.js";
+import type { Wanted } from "../waiting/wanted.js";
+import { encloses, type Frame } from "./context.js";
 
 /** A wire id, and the lock that it stands for. */
 export type Named = Pick<Grant, "lockKey" | "wireId">;
 
 /** A lock on one side, or a group of locks, as owners see it. */
-export interface OwnLock {
+export interface OwnLock extends Wanted {
   readonly lockKey: string;
-  /** Of a group: the keys of its members, at which its calls take turns. */
-  readonly memberKeys?: readonly string[];
-  readonly side: Side;
-  /** Calls of one site get the lock in order, so it is enough to resume one of them at a time. */
-  readonly siteName: string;
-  readonly traits: Traits;
+  /** At which its calls take turns: its own, or of a group those of its members. */
+  readonly turnKeys: readonly string[];
 }
 
 /** A call under way, as its owner sees it. */
-export interface OwnCall {
-  readonly wanted: OwnLock;
-  /** Of the try that is on its way, or was refused. */
-  readonly wireId: string | undefined;
+export interface OwnCall extends Waiter<OwnLock> {
+  /** Of a run. */
   readonly frame: Frame | undefined;
-  /** It stands aside until its owner has a turn or an answer for it. */
-  readonly isAside: boolean;
-  /** It waits in line. */
-  readonly isInLine: boolean;
-  /** Tries again. */
-  tryNow(): void;
-  /** Looks again what is to be done. */
-  step(): void;
 }
 
-/** The keys at which a call takes turns. */
-function keysOf({ wanted: { lockKey, memberKeys } }: OwnCall): readonly string[] {
-  return memberKeys ?? [lockKey];
+/** A run that has the lock. */
+interface ActiveRun {
+  readonly lockKey: string;
+  readonly frame: Frame;
+  readonly isShared: boolean;
 }
 
-const NONE: readonly OwnCall[] = [];
+/** Whether both are runs that get the lock in order, and the first tries or waits in line already. */
+function goesBefore(other: OwnCall, { frame, wanted }: OwnCall): boolean {
+  if (!frame || !other.frame || wanted.traits.shared) return false;
+  return other.wanted.siteName === wanted.siteName && (other.isInLine || other.state === "trying");
+}
 
 export class OwnerRecord {
   #grants: Map<string, Grant> | undefined;
   #calls: Set<OwnCall> | undefined;
   /** Whose END has no answer yet. */
   #ending: Named[] | undefined;
-  #turns: Map<string, Turns> | undefined;
+  #running: readonly ActiveRun[] | undefined;
   #open: HoldRecord[] | undefined;
 
   /** The grant that the owner has under this key, while it is held. */
@@ -92,13 +84,13 @@ export class OwnerRecord {
   /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
   recheck(lockKey: string): void {
     for (const call of this.#calling(lockKey)) {
-      if (call.isAside && !this.turnsOf(lockKey).admits(call)) call.step();
+      if (call.isAside && !this.admits(call, lockKey)) call.step();
     }
   }
 
   /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
   isAsking(isWanted: (call: OwnCall) => boolean): boolean {
-    return [...(this.#calls ?? NONE)].some((call) => !call.frame && isWanted(call));
+    return [...(this.#calls ?? [])].some((call) => !call.frame && isWanted(call));
   }
 
   begin(call: OwnCall): void {
@@ -109,18 +101,8 @@ export class OwnerRecord {
   /** The call is over. */
   over(call: OwnCall): void {
     if (!this.#calls?.delete(call)) return;
-    this.settle(call);
-    // Who was refused by the call's wire id, or waits for a turn that it had been promised, looks again.
-    for (const key of keysOf(call)) this.resume(key);
-  }
-
-  /** The call has got the lock, gives up, or waits anew: the next may have its turn. */
-  settle(call: OwnCall): void {
-    for (const key of keysOf(call)) {
-      const turns = this.#turns?.get(key);
-      turns?.settle(call);
-      if (turns?.isIdle) this.#turns?.delete(key);
-    }
+    // Who was refused by the call's wire id, or let it go first, looks again.
+    for (const key of call.wanted.turnKeys) this.resume(key);
   }
 
   /**
@@ -140,35 +122,42 @@ export class OwnerRecord {
     return false;
   }
 
-  /** Calls on this lock that stand aside look again. */
+  /** Calls on this lock that stand aside look again. A run does so only if no other goes before it. */
   resume(lockKey: string): void {
-    for (const call of this.#calling(lockKey)) {
-      if (call.isAside && this.turnsOf(lockKey).offers(call)) call.step();
+    const calls = this.#calling(lockKey);
+    for (const call of calls) {
+      const isFirst = (other: OwnCall) => goesBefore(other, call) && this.admits(other, lockKey);
+      if (call.isAside && this.admits(call, lockKey) && !calls.some(isFirst)) call.step();
     }
   }
 
   /** Its calls that want a lock, or a group with that as a member; they change while one goes through them. */
   #calling(lockKey: string): readonly OwnCall[] {
-    return this.#calls ? [...this.#calls].filter((call) => keysOf(call).includes(lockKey)) : NONE;
+    return [...(this.#calls ?? [])].filter((call) => call.wanted.turnKeys.includes(lockKey));
   }
 
-  /** The turns of the owner's runs on this lock. */
-  turnsOf(lockKey: string): Turns {
-    this.#turns ??= new Map();
-    let turns = this.#turns.get(lockKey);
-    if (!turns) {
-      turns = new Turns();
-      this.#turns.set(lockKey, turns);
-    }
-    return turns;
+  /**
+   * Whether the call may have the lock now. Runs of one lock overlap only if one was called inside the other, or if both
+   * read; a call that is no run waits for none.
+   */
+  admits({ frame, wanted: { traits } }: OwnCall, lockKey: string): boolean {
+    const blocks = (run: ActiveRun) =>
+      run.lockKey === lockKey && !(traits.shared && run.isShared) && !encloses(run.frame, frame);
+    return !frame || !this.#running?.some(blocks);
   }
 
-  /** The run is over: a sibling may begin. */
+  /** The call has the lock: if it is a run, it has a turn until its {@link endRun}. */
+  beginRun({ frame, wanted: { traits } }: OwnCall, lockKey: string): void {
+    if (!frame) return;
+    this.#running = [...(this.#running ?? []), { lockKey, frame, isShared: traits.shared === true }];
+  }
+
+  /** The run is over, or has come to nothing: a sibling may begin. */
   endRun(lockKey: string, frame: Frame): void {
-    const turns = this.#turns?.get(lockKey);
-    if (!turns?.end(frame)) return;
+    const left = this.#running?.filter((run) => run.lockKey !== lockKey || run.frame !== frame);
+    if (left?.length === this.#running?.length) return;
+    this.#running = left;
     this.resume(lockKey);
-    if (turns.isIdle) this.#turns?.delete(lockKey);
   }
 
   // Holds that `lock.unlock()` gives back, lost ones too, in the order of the grants
@@ -179,8 +168,7 @@ export class OwnerRecord {
   }
 
   closed(hold: HoldRecord): void {
-    const at = this.#open?.lastIndexOf(hold) ?? -1;
-    if (at >= 0) this.#open?.splice(at, 1);
+    this.#open = this.#open?.filter((other) => other !== hold);
   }
 
   /** The innermost that is wanted. */

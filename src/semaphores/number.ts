@@ -11,15 +11,14 @@
 import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockTimeoutError } from "../base/errors.js";
-import type { Details, LockEventName, LockKind } from "../base/events.js";
+import type { LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
-import type { Traits } from "../base/traits.js";
 import { noop, quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { counterInspect, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
-import type { Wanted } from "../waiting/wanted.js";
+import { Wanted } from "../waiting/wanted.js";
 
 /** Milliseconds for which a call may be sent again after its first execution. */
 export const MARKER_TTL = 60_000;
@@ -35,45 +34,21 @@ type GivingKeys = [number: string, channel: string, marker: string];
 /** What makes a script run once: until when its marker is there, and until when it may be run by the server's clock. */
 type Once = [markerTtl: number, latest: number, publish: "PUBLISH" | "SPUBLISH"];
 
-export class SharedNumber implements Wanted {
-  readonly env: Env;
+export class SharedNumber extends Wanted {
   readonly kind: LockKind;
-  readonly lockName: string;
-  readonly key: string;
   readonly channel: string;
-  readonly traits: Traits;
 
   constructor(env: Env, kind: LockKind, lockName: string, key: string) {
-    this.env = env;
-    this.kind = kind;
-    this.lockName = lockName;
-    this.key = key;
     const isLatch = kind === "latch";
-    this.channel = isLatch ? latchChannel(key, env.runner.isCluster) : semaphoreChannel(key);
     // The opening of a latch takes nothing from those who wait for it.
-    this.traits = { shared: isLatch };
-  }
-
-  get siteName(): string {
-    return `${this.kind}/${this.key}`;
-  }
-
-  get parts(): readonly SharedNumber[] {
-    return [this];
-  }
-
-  /** The command that announces. */
-  get publish(): "PUBLISH" | "SPUBLISH" {
-    return this.env.runner.publishCommand;
+    super(env, lockName, key, { shared: isLatch });
+    this.kind = kind;
+    this.channel = isLatch ? latchChannel(key, env.runner.isCluster) : semaphoreChannel(key);
   }
 
   /** The marker's key of a new call. */
   marker(): string {
     return callTombstone(this.key, this.env.wireId());
-  }
-
-  emit<E extends LockEventName>(event: E, more: Details<E>): void {
-    this.env.events.emit(event, more, this);
   }
 
   /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */

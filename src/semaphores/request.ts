@@ -16,8 +16,6 @@ export type Attempt<G> =
 
 /** `G`: what a try is granted; `R`: what the call resolves with, or with undefined if it is refused and its time is up. */
 export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | undefined> {
-  /** The server may have granted, or may yet grant, what the call does not know of. */
-  #isUnsure = false;
   #isUndone = false;
 
   constructor(number: SharedNumber, wait: number, signal: unknown) {
@@ -32,9 +30,6 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
 
   /** It is granted: what the call has of that is known, and told, before it resolves. */
   protected abstract accept(granted: G, waited: number): R;
-
-  /** Gives back what a try was granted, or may still be granted; undefined if tries take nothing. */
-  protected abstract undo(): Promise<void> | undefined;
 
   override async start(): Promise<R | undefined> {
     const { env, lockName, signal } = this;
@@ -54,8 +49,6 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
   }
 
   override tryNow(): void {
-    if (!this.mayTry()) return;
-    this.tries();
     this.sendTry();
   }
 
@@ -76,25 +69,14 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
     if (attempt.remaining) site?.hintFor(attempt.remaining);
   }
 
-  protected override failed(error: unknown): void {
-    this.#isUnsure = true;
-    this.rest();
-    this.fail(error);
-  }
-
   protected override late(): void {
     // Over the connection of replicas a try can be behind its undo. A call that goes on gets what this try took by its next.
     if (this.#isUndone && this.env.replicas) void this.undo();
   }
 
-  override unsure(): void {
-    this.#isUnsure = true;
-  }
-
-  protected override withdraw(): Promise<void> | undefined {
-    if (!this.#isUnsure) return undefined;
-    this.#isUnsure = false;
-    this.#isUndone = true;
-    return this.undo();
+  protected override withdraw(): Promise<unknown> | undefined {
+    const undone = super.withdraw();
+    this.#isUndone ||= undone !== undefined;
+    return undone;
   }
 }

@@ -62,6 +62,8 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Its place in line. */
   declare place?: Place | undefined;
   declare site?: Site | undefined;
+  /** The server may have, or may yet get, something of its tries. */
+  #isUnsure = false;
   /** Undefined if nobody awaits the outcome. */
   #resolve: ((outcome: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
@@ -122,8 +124,24 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     if (reason) this.wanted.emit("gaveUp", { ...this.#told, reason, waited });
   }
 
-  /** Gives back, in the background, what its tries were or may be granted; undefined if that is nothing. */
-  protected abstract withdraw(): Promise<unknown> | undefined;
+  /** Gives back, in the background, what its tries were or may be granted; undefined if tries take nothing. */
+  protected abstract undo(): Promise<unknown> | undefined;
+
+  /** Undoes its tries, if the server may have, or may yet get, something of them. */
+  protected withdraw(): Promise<unknown> | undefined {
+    if (!this.#isUnsure) return undefined;
+    this.#isUnsure = false;
+    return this.undo();
+  }
+
+  override unsure(): void {
+    this.#isUnsure = true;
+  }
+
+  protected override failed(error: unknown): void {
+    this.unsure();
+    this.fail(error);
+  }
 
   /** It is over; `taken`: with a grant. */
   protected ended(_taken: boolean): void {
@@ -161,13 +179,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
   }
 
-  /** Whether a try may be sent; otherwise the call fails. */
-  protected mayTry(): boolean {
-    const full = this.env.runner.cleanUp.refusal(this.lockName);
-    if (full) this.fail(full);
-    return !full;
-  }
-
   /** A try begins: it sees all that was announced before. */
   protected tries(): void {
     this.state = "trying";
@@ -190,7 +201,11 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return replicas.command(this.lockName, call, isGrant, () => this.isOpen && this.sentAt === sentAt);
   }
 
+  /** Sends a try, unless too much is left to be done for earlier ones. */
   protected sendTry(): void {
+    const full = this.env.runner.cleanUp.refusal(this.lockName);
+    if (full) return this.fail(full);
+    this.tries();
     this.begin(this.within + (this.env.replicas?.patience ?? 0), this.sentAt);
   }
 
@@ -220,7 +235,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Its try got no answer, or an error. */
   protected fail(error: unknown): void {
     this.unanswered = isLockError(error, "UNAVAILABLE");
-    if (isLockError(error, "REPLICAS")) return void this.#undo(error);
+    if (isLockError(error, "REPLICAS")) return void this.#giveBack(error);
     if (!this.hasWaited || this.wait === 0 || !this.unanswered) return this.end(error);
     // The lock may have been released meanwhile, and the message missed: the late answer makes it try.
     const server = this.env.runner.servers.of(this.wanted.key);
@@ -255,10 +270,15 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.hasWaited = true;
     if (this.waitsSince !== undefined) return;
     this.waitsSince = this.env.clock.mono();
-    this.env.sites.calls.add(this);
-    this.env.presence.begin();
+    this.known();
+    for (const { presence } of this.wanted.envs) presence.begin();
     trace?.('lock "%s": %s waits', this.lockName, this.toldId);
     this.wanted.emit("waiting", this.#told);
+  }
+
+  /** It may stand without a command from now on: the close of any client ends it. */
+  protected known(): void {
+    for (const { sites } of this.wanted.envs) sites.calls.add(this);
   }
 
   /** Is called when it is over. */
@@ -281,7 +301,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   /** A grant that too few replicas have is given back before the call rejects. */
-  async #undo(error: unknown): Promise<void> {
+  async #giveBack(error: unknown): Promise<void> {
     this.unsure();
     await quietly(this.env.runner.withTimeout(this.lockName, this.withdraw() ?? Promise.resolve()));
     this.end(error);
@@ -295,9 +315,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   #finish(taken: boolean): void {
-    const wasOpen = this.isOpen || this.state === "trying";
+    const wasOpen = this.isOpen;
     this.state = "over";
-    this.env.sites.calls.remove(this);
+    for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     this.stop();
     if (wasOpen && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();

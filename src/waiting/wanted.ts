@@ -3,17 +3,6 @@ import type { Details, LockEventName, LockKind } from "../base/events.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 
-/** What has one key in Redis. */
-export interface Part {
-  readonly env: Env;
-  /** As users know it. */
-  readonly lockName: string;
-  readonly kind: LockKind;
-  readonly key: string;
-  /** Of a lock. */
-  readonly side?: Side;
-}
-
 /** What ends a call that waits. */
 export interface Limits {
   /** Milliseconds; 0 for one try, Infinity without limit. */
@@ -23,14 +12,55 @@ export interface Limits {
   readonly begun: number;
 }
 
-export interface Wanted extends Part {
-  /** Calls that want the same wait at one site. */
-  readonly siteName: string;
-  /** Where releases are announced. */
-  readonly channel: string;
+/** Each grant keeps that of its lock, so it stores only what differs from lock to lock. */
+export abstract class Wanted {
+  readonly env: Env;
+  /** As users know it. */
+  readonly lockName: string;
+  /** In Redis; of a group the first member's. */
+  readonly key: string;
   readonly traits: Traits;
+  abstract readonly kind: LockKind;
+  /** Where releases are announced. */
+  abstract readonly channel: string;
+
+  constructor(env: Env, lockName: string, key: string, traits: Traits) {
+    this.env = env;
+    this.lockName = lockName;
+    this.key = key;
+    this.traits = traits;
+  }
+
+  get side(): Side {
+    return "only";
+  }
+
+  /** Calls that want the same wait at one site, and get it in order. */
+  get siteName(): string {
+    return this.siteOf(this.side);
+  }
+
+  protected siteOf(side: Side): string {
+    return `${this.kind}/${side}/${this.key}`;
+  }
+
   /** More than one of a group. */
-  readonly parts: readonly Part[];
-  /** Emits an event about it on the client, or on that of each member. */
-  emit<E extends LockEventName>(event: E, details: Details<E>): void;
+  get parts(): readonly Wanted[] {
+    return [this];
+  }
+
+  /** The clients of its parts, each once. */
+  get envs(): readonly Env[] {
+    return [this.env];
+  }
+
+  /** The command that announces. */
+  get publish(): "PUBLISH" | "SPUBLISH" {
+    return this.env.runner.publishCommand;
+  }
+
+  /** Emits an event about it on each client. */
+  emit<E extends LockEventName>(event: E, details: Details<E>): void {
+    for (const { events } of this.envs) events.emit(event, details, this);
+  }
 }
