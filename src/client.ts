@@ -9,6 +9,7 @@ import { lockKey } from "./base/names.js";
 import { NOW, type Now } from "./base/now.js";
 import { noop } from "./base/work.js";
 import { type CloseOptions, checkClientOptions, type LockClientOptions } from "./client-options.js";
+import { checkServer } from "./client-ready.js";
 import { nowOf, statsOf } from "./client-telling.js";
 import { Env } from "./env.js";
 import {
@@ -23,7 +24,6 @@ import { Fenced } from "./kinds/fenced.js";
 import { Kind } from "./kinds/kind.js";
 import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
 import { FairLock, FencedLock, Lock } from "./lock/lock.js";
-import { checkServer } from "./client-ready.js";
 import { Owner } from "./owner/owner.js";
 import { connectionTo } from "./redis/connect.js";
 import { checkConnection, type RedisConnection } from "./redis/connection.js";

@@ -7,7 +7,7 @@ import { isLockError, type LockError, LockLostError, type LossReason } from "../
 import { quietly } from "../base/work.js";
 import type { Grant } from "../lock/grant.js";
 import { type Hold, viewOf } from "../lock/hold.js";
-import { type Held, HoldRecord, type Whole } from "../lock/hold-record.js";
+import { type Held, HoldRecord } from "../lock/hold-record.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { GroupCall } from "./group-call.js";
 import { type Members, outcomes, withErrors } from "./members.js";
@@ -15,11 +15,11 @@ import type { Seat } from "./seat.js";
 
 /** The innermost hold of this group among the counts of a grant of a member. */
 export function groupAmong({ holds }: Grant, lockKey: string): HoldRecord<GroupGrant> | undefined {
-  const ofGroup = ({ group }: HoldRecord) => group?.lockKey === lockKey && group.hold.isHeld;
-  return [...holds].reverse().find(ofGroup)?.group?.hold as HoldRecord<GroupGrant> | undefined;
+  const ofGroup = ({ group }: HoldRecord) => group?.lockKey === lockKey && group.isHeld;
+  return [...holds].reverse().find(ofGroup)?.group as HoldRecord<GroupGrant> | undefined;
 }
 
-export class GroupGrant implements Held, Whole {
+export class GroupGrant implements Held {
   readonly members: Members;
   readonly owner: OwnerRecord;
   readonly lockName: string;
@@ -52,7 +52,7 @@ export class GroupGrant implements Held, Whole {
     this.#isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
     const own = this.#isNested ? this.#seats : granted;
     this.ownerId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
-    this.hold = new HoldRecord<GroupGrant>(this, "only", frame ? "run" : "bare", lease === undefined, frame);
+    this.hold = new HoldRecord<GroupGrant>(this, "only", lease === undefined, frame);
   }
 
   get remaining(): number {
@@ -90,10 +90,11 @@ export class GroupGrant implements Held, Whole {
   join(seat: Seat): void {
     const { hold, wanted, isNested: nested } = seat;
     if (!hold || this.hold.state !== "live") return seat.leave();
-    hold.group = this;
+    hold.group = this.hold;
+    hold.whenEnded(() => this.#seatEnded(hold));
     hold.isTold = true;
     wanted.emit("acquired", { ownerId: hold.ownerId, waited: this.#waited, nested });
-    if (hold.state !== "live") this.seatEnded(hold);
+    if (hold.state !== "live") this.#seatEnded(hold);
     else if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
   }
 
@@ -108,10 +109,9 @@ export class GroupGrant implements Held, Whole {
   }
 
   giveBack(hold: HoldRecord): Promise<void> {
-    this.closed(hold);
     hold.end();
     this.#drop();
-    return hold.forUser(this.#release());
+    return this.#release();
   }
 
   askAgain(): Promise<void> {
@@ -123,7 +123,7 @@ export class GroupGrant implements Held, Whole {
   }
 
   /** A member was lost, or was given back by an unlock of its own. */
-  seatEnded({ loss }: HoldRecord): void {
+  #seatEnded({ loss }: HoldRecord): void {
     if (this.hold.state !== "live") return;
     if (this.#live.length >= this.members.quorum) return;
     this.#lose(loss?.reason ?? "forced");

@@ -2,7 +2,6 @@
  * The end of a wire id: the release of a lock, the undoing of a call that was given up, the loss of a hold. It is sent until
  * the server has answered; it may arrive any number of times, before or behind any other command of the id.
  */
-import { failure } from "../base/caller.js";
 import type { Instant } from "../base/clock.js";
 import { noop, quietly } from "../base/work.js";
 import type { Kind, Released } from "../kinds/kind.js";
@@ -29,7 +28,8 @@ export class End extends Command {
   #isSilent = false;
   /** How it ends. Its first time-out rejects what {@link start} has given; who asks again gets another one. */
   #outcome!: Promise<void>;
-  #resolve!: (outcome?: Promise<never>) => void;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
 
   constructor(grant: Grant, hold: HoldRecord<Grant> | undefined) {
     const { env, kind } = grant;
@@ -121,15 +121,11 @@ export class End extends Command {
   }
 
   #ask(): Promise<void> {
-    this.#outcome = new Promise((resolve) => {
+    this.#outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
+      this.#reject = reject;
     });
     return this.#outcome;
-  }
-
-  #reject(error: unknown): void {
-    this.#hold?.unreleased(error);
-    this.#resolve(failure(error));
   }
 
   /** Tells the waiters of this process how the release has ended for them. */

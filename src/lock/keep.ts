@@ -67,9 +67,8 @@ export class Keep extends Command {
       return this.#reject(grant.gone(found));
     }
     // Its own END was executed first: that one's answer counts.
-    const { ended, loss } = grant;
-    if (ended) return void ended.then(this.#resolve, this.#reject);
-    this.#reject(loss ?? new LockLostError(this.lockName, "expired", grant.clock.wall()));
+    if (grant.end) return void grant.end.again().then(this.#resolve, this.#reject);
+    this.#reject(grant.loss ?? new LockLostError(this.lockName, "expired", grant.clock.wall()));
   }
 
   protected override failed(error: unknown): void {
