@@ -87,7 +87,7 @@ export abstract class GroupCall<M extends Members = Members>
     const group = new GroupGrant(this);
     const { hold } = group;
     this.group = group;
-    trace?.('lock "%s": granted to %s', this.lockName, group.ownerId);
+    trace?.('lock "%s": granted to %s', this.lockName, group.wireId);
     if (!asked.frame) owner.opened(hold);
     if (asked.place) hold.place = asked.place;
     group.tellGrant();

@@ -25,8 +25,8 @@ export class GroupGrant implements Held {
   readonly lockName: string;
   readonly lockKey: string;
   readonly clock: Clock;
-  /** `clientId:n` of the first member that has granted it; where it is nested, that of the first of all. */
-  readonly ownerId: string;
+  /** That of the first member that has granted it; where it is nested, that of the first of all. */
+  readonly wireId: string;
   readonly hold: HoldRecord<GroupGrant>;
   /** Those that are granted, or may yet be, in the one order of all groups. */
   readonly #seats: readonly Seat[];
@@ -51,7 +51,7 @@ export class GroupGrant implements Held {
     const granted = this.#seats.filter(({ hold }) => hold);
     this.#isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
     const own = this.#isNested ? this.#seats : granted;
-    this.ownerId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
+    this.wireId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
     this.hold = new HoldRecord<GroupGrant>(this, "only", lease === undefined, frame);
   }
 
@@ -83,7 +83,7 @@ export class GroupGrant implements Held {
   tellGrant(): void {
     for (const seat of this.#seats) if (seat.hold) this.join(seat);
     const [waited, nested] = [this.#waited, this.#isNested];
-    this.members.emit("acquired", { ownerId: this.ownerId, waited, nested });
+    this.members.emit("acquired", { ownerId: this.wireId, waited, nested });
   }
 
   /** A member has granted its seat: from now on events tell of it. */
@@ -93,7 +93,7 @@ export class GroupGrant implements Held {
     hold.group = this.hold;
     hold.whenEnded(() => this.#seatEnded(hold));
     hold.isTold = true;
-    wanted.emit("acquired", { ownerId: hold.ownerId, waited: this.#waited, nested });
+    wanted.emit("acquired", { ownerId: hold.grant.wireId, waited: this.#waited, nested });
     if (hold.state !== "live") this.#seatEnded(hold);
     else if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
   }
@@ -146,7 +146,7 @@ export class GroupGrant implements Held {
     const loss = withErrors(new LockLostError(this.lockName, reason, since), losses);
     this.#drop();
     this.hold.lose(loss);
-    this.members.emit("lost", { ownerId: this.ownerId, reason, held });
+    this.members.emit("lost", { ownerId: this.wireId, reason, held });
   }
 
   /** What is granted from now on is not wanted. */
@@ -167,7 +167,7 @@ export class GroupGrant implements Held {
     }
     if (!hold.isTold) return;
     hold.isTold = false;
-    members.emit("released", { ownerId: this.ownerId, held: hold.heldFor });
+    members.emit("released", { ownerId: this.wireId, held: hold.heldFor });
   }
 
   /** The members' releases go on in the background. */

@@ -163,7 +163,7 @@ export class Call extends Claim implements OwnCall {
   /** Tells of its hold, which it got after so many milliseconds. From now on `lock.unlock()` finds one that is no run's. */
   protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
     if (!this.frame) this.owner?.opened(hold);
-    this.wanted.emit("acquired", { ownerId: hold.ownerId, waited, nested: isNested });
+    this.wanted.emit("acquired", { ownerId: hold.grant.wireId, waited, nested: isNested });
     follow(this.env, this.wanted, hold);
   }
 

@@ -103,7 +103,6 @@ export class End extends Command {
 
   protected override failed(error: unknown): void {
     this.#successor?.notSucceeded(this.#successorId);
-    this.#grant.env.workDone();
     this.#over();
     this.#reject(error);
   }
@@ -116,6 +115,7 @@ export class End extends Command {
   }
 
   #over(): void {
+    this.#grant.env.workDone();
     this.#grant.state = "over";
     this.#owner?.answered(this.#grant);
   }
@@ -131,7 +131,6 @@ export class End extends Command {
   /** Tells the waiters of this process how the release has ended for them. */
   #conclude(released: Released, now: Instant): void {
     const site = this.#site;
-    this.#grant.env.workDone();
     if (this.#successor) {
       return this.#successor.succeeded(released, this.#successorId, this.#isSilent, now);
     }

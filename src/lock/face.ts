@@ -1,6 +1,6 @@
 /** The face of every lock, and of a group of locks: all that does not depend on how it is acquired. */
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
-import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
+import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
@@ -192,12 +192,6 @@ export abstract class LockFace<H extends Hold = Hold> {
     return lockKey === this.#wanted.lockKey && side === this.#wanted.side;
   }
 
-  /** What subscribers of the diagnostics channels are told about each call. */
-  get #about(): LockCallContext {
-    const { lockName, kind } = this.#wanted;
-    return { clientId: this.#env.clientId, lockName, kind };
-  }
-
   /** `frame`: of a run. */
   #asked(request: Request, frame: Frame | undefined, called: Called): Asked {
     const { clock, places } = this.#env;
@@ -216,8 +210,9 @@ export abstract class LockFace<H extends Hold = Hold> {
     if (signal?.aborted) throw signal.reason;
     const isBound = mustHave && wait !== Number.POSITIVE_INFINITY;
     const call = async () => (isBound ? this.#inTime(asked) : this.acquire(asked));
-    if (isHeard(callChannel)) return traceCall(this.#about, asked, call);
-    return isBound ? this.#inTime(asked) : this.acquire(asked);
+    if (!isHeard(callChannel)) return isBound ? this.#inTime(asked) : this.acquire(asked);
+    const { lockName, kind } = this.#wanted;
+    return traceCall({ clientId: this.#env.clientId, lockName, kind }, asked, call);
   }
 
   /** Of a call that has to be granted in time: otherwise it rejects, and tells who holds the lock. */
@@ -272,7 +267,7 @@ export abstract class LockFace<H extends Hold = Hold> {
       await released;
     } catch (cause) {
       if (isLockError(cause, "LOCK_LOST")) return hold.loss;
-      this.#wanted.emit("error", { ownerId: hold.grant.ownerId, cause });
+      this.#wanted.emit("error", { ownerId: hold.grant.wireId, cause });
     }
     return hold.loss;
   }

@@ -83,10 +83,6 @@ export class Grant extends Leased implements Held, Counts {
     return this.env.wireId(this.#number);
   }
 
-  get ownerId(): string {
-    return this.wireId;
-  }
-
   get owner(): OwnerRecord {
     if (!this.#owner) {
       this.#owner = new OwnerRecord();

@@ -13,8 +13,8 @@ import type { Place } from "./dropped.js";
 export interface Held {
   readonly lockName: string;
   readonly lockKey: string;
-  /** `clientId:n`. */
-  readonly ownerId: string;
+  /** Of a group: that of its first member. */
+  readonly wireId: string;
   /** Made when it is asked for: most owners make one call only. */
   readonly owner: OwnerRecord;
   readonly clock: Clock;
@@ -76,10 +76,6 @@ export class HoldRecord<H extends Held = Held> {
 
   get lockKey(): string {
     return this.grant.lockKey;
-  }
-
-  get ownerId(): string {
-    return this.grant.ownerId;
   }
 
   get isHeld(): boolean {
