@@ -167,7 +167,7 @@ export class GroupGrant implements Held {
     }
     if (!hold.isTold) return;
     hold.isTold = false;
-    members.emit("released", { ownerId: this.wireId, held: hold.heldFor });
+    members.emit("released", { ownerId: this.wireId, held: this.clock.wall() - hold.acquiredAt });
   }
 
   /** The members' releases go on in the background. */

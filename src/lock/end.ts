@@ -31,13 +31,13 @@ export class End extends Command {
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
 
-  constructor(grant: Grant, hold: HoldRecord<Grant> | undefined) {
+  constructor(grant: Grant, hold: HoldRecord<Grant> | undefined, owner: OwnerRecord | undefined) {
     const { env, kind } = grant;
     super(env.runner);
     this.#grant = grant;
     this.#hold = hold;
-    this.#owner = grant.knownOwner;
-    this.#owner?.ends(grant);
+    this.#owner = owner;
+    owner?.ends(grant);
     this.#site = env.sites.get(kind);
     const first = this.#site?.first;
     const mayPass =

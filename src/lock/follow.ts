@@ -18,8 +18,8 @@ export function tellIfLong({ clock, events, settings }: Env, about: LockEvent, h
   const { warnAfter } = settings;
   if (warnAfter === 0) return;
   const tell = () => {
-    const { grant, heldFor: held } = hold;
-    if (hold.isHeld) events.emit("longHold", { ownerId: grant.wireId, held }, about);
+    const held = clock.wall() - hold.acquiredAt;
+    if (hold.isHeld) events.emit("longHold", { ownerId: hold.grant.wireId, held }, about);
   };
   outside(() => hold.whenEnded(clock.after(warnAfter, tell)));
 }

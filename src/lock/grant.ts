@@ -56,6 +56,7 @@ export class Grant extends Leased implements Held, Counts {
   /** Of its wire id, once its last hold is given back. */
   end: End | undefined;
   readonly #number: number;
+  /** Undefined while nobody has asked for it: then only its `Hold` can give it back. */
   #owner: OwnerRecord | undefined;
 
   constructor(kind: Kind, number: number, owner: OwnerRecord | undefined, token: bigint | undefined) {
@@ -88,11 +89,6 @@ export class Grant extends Leased implements Held, Counts {
       this.#owner = new OwnerRecord();
       if (this.state === "held") this.#owner.granted(this);
     }
-    return this.#owner;
-  }
-
-  /** Undefined while nobody has asked for it: then only its `Hold` can give it back. */
-  get knownOwner(): OwnerRecord | undefined {
     return this.#owner;
   }
 
@@ -192,7 +188,7 @@ export class Grant extends Leased implements Held, Counts {
   }
 
   /** The server does not have it any more. */
-  gone(found: number): LockLostError | undefined {
+  gone(found: number): LockLostError {
     return this.#lose(this.#lossBy(found));
   }
 
@@ -218,7 +214,7 @@ export class Grant extends Leased implements Held, Counts {
   /** The last hold is given back, or the last call came to nothing. */
   #giveUp(now: Instant, hold?: HoldRecord<Grant>): Promise<void> {
     this.#stop("ending");
-    this.end = new End(this, hold);
+    this.end = new End(this, hold, this.#owner);
     return this.end.start(now);
   }
 

@@ -82,11 +82,6 @@ export class HoldRecord<H extends Held = Held> {
     return this.state === "live" && this.grant.remaining > 0;
   }
 
-  /** Milliseconds since the grant. */
-  get heldFor(): number {
-    return this.grant.clock.wall() - this.acquiredAt;
-  }
-
   get loss(): LockLostError | undefined {
     return this.#fate?.loss;
   }
