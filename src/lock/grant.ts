@@ -117,7 +117,7 @@ export class Grant extends Leased implements Held, Counts {
 
   async extend(least: number): Promise<void> {
     const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
-    if (!this.lower(lease)) await new Keep(this, { lease }).start();
+    if (!this.lower(lease)) await new Keep(this, lease).start();
   }
 
   // Its holds
@@ -161,7 +161,7 @@ export class Grant extends Leased implements Held, Counts {
     if (this.#isEmpty) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
-    const released = new Keep(this, { isDowngrade }).start();
+    const released = new Keep(this, undefined, isDowngrade).start();
     return released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {

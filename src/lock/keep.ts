@@ -5,22 +5,17 @@ import { Command } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Grant } from "./grant.js";
 
-interface KeepOptions {
-  /** Milliseconds to grant; without it the TTL stays. */
-  readonly lease?: number;
-  /** It ends the write side: it is sent until it is answered, for other readers wait for it. */
-  readonly isDowngrade?: boolean;
-}
-
 export class Keep extends Command {
   readonly #grant: Grant;
+  /** Milliseconds to grant; without it the TTL stays. */
   readonly #lease: number | undefined;
+  /** It ends the write side: it is sent until it is answered, for other readers wait for it. */
   readonly #isDowngrade: boolean;
   readonly #term: number;
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
 
-  constructor(grant: Grant, { lease, isDowngrade = false }: KeepOptions = {}) {
+  constructor(grant: Grant, lease?: number, isDowngrade = false) {
     super(grant.env.runner);
     this.#grant = grant;
     this.#lease = lease;
