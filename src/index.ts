@@ -21,7 +21,8 @@ export type { LockEvent, LockEventName, LockEvents, LockKind, LockListener } fro
 export type { DurationHistogram, LockClientStats } from "./base/figures.js";
 export { LockClient } from "./client.js";
 export type { CloseOptions, LockClientOptions } from "./client-options.js";
-export { MultiHold, MultiLock } from "./groups/multi-lock.js";
+export { MultiHold } from "./groups/multi-hold.js";
+export { MultiLock } from "./groups/multi-lock.js";
 export { RedLock } from "./groups/red-lock.js";
 export type { InspectOptions, ListOptions } from "./inspection/inspector.js";
 export type { HolderInfo, LockInfo, WaiterInfo } from "./inspection/lock-info.js";

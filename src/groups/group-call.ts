@@ -5,15 +5,16 @@
  */
 import { trace } from "../base/trace.js";
 import type { Kind } from "../kinds/kind.js";
-import type { Asked } from "../lock/face.js";
 import { follow, tellIfLong } from "../lock/follow.js";
 import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
+import type { Asked } from "../lock/options.js";
 import { type Frame, grantsAround } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/record.js";
 import { Waiter } from "../waiting/waiter.js";
 import { GroupGrant } from "./group-grant.js";
 import { isUnresponsive, type Members, withErrors } from "./members.js";
+import { multiViewOf } from "./multi-hold.js";
 import { Seat } from "./seat.js";
 
 export abstract class GroupCall<M extends Members = Members>
@@ -53,7 +54,7 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   protected override outcome(hold: HoldRecord<GroupGrant> | undefined): unknown {
-    return this.asked.outcome(this.asked, hold);
+    return hold ? multiViewOf(hold) : null;
   }
 
   override start(): Promise<unknown> {
@@ -81,7 +82,7 @@ export abstract class GroupCall<M extends Members = Members>
     const group = new GroupGrant(this);
     const { hold } = group;
     this.group = group;
-    trace?.('lock "%s": granted to %s', this.lockName, group.ownerId);
+    trace?.('lock "%s": granted to %s', this.lockName, group.wireId);
     if (!asked.frame) owner.opened(hold);
     if (asked.place) hold.place = asked.place;
     group.tellGrant();

@@ -7,7 +7,7 @@ import { isLockError, type LockError, LockLostError, type LossReason } from "../
 import { quietly } from "../base/work.js";
 import type { Grant } from "../lock/grant.js";
 import { type Hold, viewOf } from "../lock/hold.js";
-import { type Held, HoldRecord, type Whole } from "../lock/hold-record.js";
+import { type Held, HoldRecord } from "../lock/hold-record.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { GroupCall } from "./group-call.js";
 import { type Members, outcomes, withErrors } from "./members.js";
@@ -15,18 +15,18 @@ import type { Seat } from "./seat.js";
 
 /** The innermost hold of this group among the counts of a grant of a member. */
 export function groupAmong({ holds }: Grant, lockKey: string): HoldRecord<GroupGrant> | undefined {
-  const ofGroup = ({ group }: HoldRecord) => group?.lockKey === lockKey && group.hold.isHeld;
-  return [...holds].reverse().find(ofGroup)?.group?.hold as HoldRecord<GroupGrant> | undefined;
+  const ofGroup = ({ group }: HoldRecord) => group?.lockKey === lockKey && group.isHeld;
+  return [...holds].reverse().find(ofGroup)?.group as HoldRecord<GroupGrant> | undefined;
 }
 
-export class GroupGrant implements Held, Whole {
+export class GroupGrant implements Held {
   readonly members: Members;
   readonly owner: OwnerRecord;
   readonly lockName: string;
   readonly lockKey: string;
   readonly clock: Clock;
-  /** `clientId:n` of the first member that has granted it; where it is nested, that of the first of all. */
-  readonly ownerId: string;
+  /** That of the first member that has granted it; where it is nested, that of the first of all. */
+  readonly wireId: string;
   readonly hold: HoldRecord<GroupGrant>;
   /** Those that are granted, or may yet be, in the one order of all groups. */
   readonly #seats: readonly Seat[];
@@ -51,8 +51,8 @@ export class GroupGrant implements Held, Whole {
     const granted = this.#seats.filter(({ hold }) => hold);
     this.#isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
     const own = this.#isNested ? this.#seats : granted;
-    this.ownerId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
-    this.hold = new HoldRecord<GroupGrant>(this, "only", frame ? "run" : "bare", lease === undefined, frame);
+    this.wireId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
+    this.hold = new HoldRecord<GroupGrant>(this, "only", lease === undefined, frame);
   }
 
   get remaining(): number {
@@ -83,17 +83,18 @@ export class GroupGrant implements Held, Whole {
   tellGrant(): void {
     for (const seat of this.#seats) if (seat.hold) this.join(seat);
     const [waited, nested] = [this.#waited, this.#isNested];
-    this.members.emit("acquired", { ownerId: this.ownerId, waited, nested });
+    this.members.emit("acquired", { ownerId: this.wireId, waited, nested });
   }
 
   /** A member has granted its seat: from now on events tell of it. */
   join(seat: Seat): void {
     const { hold, wanted, isNested: nested } = seat;
     if (!hold || this.hold.state !== "live") return seat.leave();
-    hold.group = this;
+    hold.group = this.hold;
+    hold.whenEnded(() => this.#seatEnded(hold));
     hold.isTold = true;
-    wanted.emit("acquired", { ownerId: hold.ownerId, waited: this.#waited, nested });
-    if (hold.state !== "live") this.seatEnded(hold);
+    wanted.emit("acquired", { ownerId: hold.grant.wireId, waited: this.#waited, nested });
+    if (hold.state !== "live") this.#seatEnded(hold);
     else if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
   }
 
@@ -108,10 +109,9 @@ export class GroupGrant implements Held, Whole {
   }
 
   giveBack(hold: HoldRecord): Promise<void> {
-    this.closed(hold);
     hold.end();
     this.#drop();
-    return hold.forUser(this.#release());
+    return this.#release();
   }
 
   askAgain(): Promise<void> {
@@ -123,7 +123,7 @@ export class GroupGrant implements Held, Whole {
   }
 
   /** A member was lost, or was given back by an unlock of its own. */
-  seatEnded({ loss }: HoldRecord): void {
+  #seatEnded({ loss }: HoldRecord): void {
     if (this.hold.state !== "live") return;
     if (this.#live.length >= this.members.quorum) return;
     this.#lose(loss?.reason ?? "forced");
@@ -146,7 +146,7 @@ export class GroupGrant implements Held, Whole {
     const loss = withErrors(new LockLostError(this.lockName, reason, since), losses);
     this.#drop();
     this.hold.lose(loss);
-    this.members.emit("lost", { ownerId: this.ownerId, reason, held });
+    this.members.emit("lost", { ownerId: this.wireId, reason, held });
   }
 
   /** What is granted from now on is not wanted. */
@@ -167,7 +167,7 @@ export class GroupGrant implements Held, Whole {
     }
     if (!hold.isTold) return;
     hold.isTold = false;
-    members.emit("released", { ownerId: this.ownerId, held: hold.heldFor });
+    members.emit("released", { ownerId: this.wireId, held: this.clock.wall() - hold.acquiredAt });
   }
 
   /** The members' releases go on in the background. */

@@ -1,33 +1,15 @@
 /** Many locks as one: all of them or none. */
-import { type Asked, LockFace } from "../lock/face.js";
-import { Hold, recordOf } from "../lock/hold.js";
-import type { HoldRecord } from "../lock/hold-record.js";
+import { LockFace } from "../lock/face.js";
 import type { Lock } from "../lock/lock.js";
-import { namedOwner, type OwnerOptions } from "../lock/options.js";
+import { type Asked, namedOwner, type OwnerOptions } from "../lock/options.js";
 import { AllCall } from "./all.js";
 import type { GroupCall } from "./group-call.js";
-import { type GroupGrant, groupAmong } from "./group-grant.js";
+import { groupAmong } from "./group-grant.js";
 import { Members, type Question } from "./members.js";
+import { type MultiHold, multiViewOf } from "./multi-hold.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;
-
-/**
- * A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority.
- * @example
- * const hold = await new MultiLock(client.getLock("account:1"), client.getLock("account:2")).lock();
- * await hold.unlock();
- */
-export class MultiHold extends Hold {
-  /**
-   * The members' holds, in the order of the members. A RedLock's hold begins with a majority of them; members that
-   * grant it later join while it is held. If you give back a member by itself, the group's hold ends once fewer than
-   * all (of a RedLock: than a majority) are left. It is lost, `forced`, and the rest is given back.
-   */
-  get members(): Hold[] {
-    return (recordOf(this).grant as GroupGrant).views;
-  }
-}
 
 /**
  * Locks of any kind and any client, taken together: all or none. A call never waits while it holds a member, so calls
@@ -58,7 +40,7 @@ export class MultiLock extends LockFace<MultiHold> {
       const grant = owner?.grantOf(lockKey);
       const hold = grant && groupAmong(grant, this.#members.lockKey);
       hold?.keep();
-      if (hold) return this.viewOf(hold);
+      if (hold) return multiViewOf(hold);
     }
     return null;
   }
@@ -111,15 +93,9 @@ export class MultiLock extends LockFace<MultiHold> {
   }
 
   /** @internal */
-  protected override acquire(asked: Asked): Promise<MultiHold> {
+  protected override acquire(asked: Asked): Promise<MultiHold | null> {
     this.#members.assertOpen();
-    return this.callOf(this.#members, asked).start() as Promise<MultiHold>;
-  }
-
-  /** @internal */
-  protected override viewOf(hold: HoldRecord): MultiHold {
-    hold.view ??= new MultiHold(hold);
-    return hold.view as MultiHold;
+    return this.callOf(this.#members, asked).start() as Promise<MultiHold | null>;
   }
 
   /** `where`: the call whose options these are. */

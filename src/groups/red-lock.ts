@@ -1,6 +1,7 @@
 /** The Redlock algorithm: one lock over independent masters, held by a majority of them. */
-import type { Asked } from "../lock/face.js";
+
 import type { Lock } from "../lock/lock.js";
+import type { Asked } from "../lock/options.js";
 import type { GroupCall } from "./group-call.js";
 import { MajorityCall } from "./majority.js";
 import { Masters } from "./masters.js";

@@ -29,18 +29,8 @@ export class Seat extends Call {
 
   /** `waits`: it stands in the member's line if it is refused. */
   constructor(of: GroupCall, member: Kind, waits: boolean) {
-    const { lease, frame, caller, begun } = of.asked;
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
-    super(member, {
-      owner: of.owner,
-      origin: "member",
-      lease,
-      frame,
-      caller,
-      wait,
-      signal: undefined,
-      begun,
-    });
+    super(member, { ...of.asked, owner: of.owner, wait, signal: undefined, place: undefined });
     this.#of = of;
     this.hasWaited = waits && of.hasWaited;
   }
@@ -94,6 +84,11 @@ export class Seat extends Call {
   override announce(): void {
     this.hasWaited = true;
     this.#of.announce();
+  }
+
+  /** Nobody awaits it, and the user has no object for its hold yet. */
+  protected override outcome(): undefined {
+    return undefined;
   }
 
   protected override grant(hold: HoldRecord<Grant>): void {

@@ -29,41 +29,29 @@ import { encloses, type Frame, grantsAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/record.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { Claim, type ClaimOptions } from "./claim.js";
-import type { Place } from "./dropped.js";
+import { Claim } from "./claim.js";
 import { follow } from "./follow.js";
 import type { Grant } from "./grant.js";
-import type { HoldRecord, Origin } from "./hold-record.js";
-
-export interface CallOptions extends ClaimOptions {
-  readonly origin: Origin;
-  /** Of a run: it takes turns with the runs that do not enclose it. */
-  readonly frame: Frame | undefined;
-  /** The run or scope that the call was made in. */
-  readonly caller: Frame | undefined;
-  readonly place?: Place | undefined;
-  /** What the call resolves with, if anybody awaits that; without a hold if others have the lock. */
-  outcome?(asked: CallOptions, hold: HoldRecord | undefined): unknown;
-}
+import { viewOf } from "./hold.js";
+import type { HoldRecord } from "./hold-record.js";
+import type { Asked } from "./options.js";
 
 export class Call extends Claim implements OwnCall {
-  readonly #asked: CallOptions;
   /** The grant that it nests into. */
   #into: Grant | undefined;
   #term = 0;
 
-  constructor(kind: Kind, asked: CallOptions) {
+  constructor(kind: Kind, asked: Asked) {
     super(kind, asked);
-    this.#asked = asked;
     asked.owner?.begin(this);
   }
 
   get frame(): Frame | undefined {
-    return this.#asked.frame;
+    return this.asked.frame;
   }
 
   override heldMeanwhile(): readonly Grant[] {
-    return grantsAround(this.owner, this.#asked.caller);
+    return grantsAround(this.owner, this.asked.caller);
   }
 
   /** The id under which events tell of the call: its owner's grant, or its own. */
@@ -72,8 +60,8 @@ export class Call extends Claim implements OwnCall {
     return this.#ownGrant?.wireId ?? ownId;
   }
 
-  protected override outcome(hold: HoldRecord | undefined): unknown {
-    return this.#asked.outcome?.(this.#asked, hold);
+  protected override outcome(hold: HoldRecord<Grant> | undefined): unknown {
+    return hold ? viewOf(hold) : null;
   }
 
   override step(): void {
@@ -171,9 +159,10 @@ export class Call extends Claim implements OwnCall {
     owner?.over(this);
   }
 
-  /** Tells of its hold, which it got after so many milliseconds. */
+  /** Tells of its hold, which it got after so many milliseconds. From now on `lock.unlock()` finds one that is no run's. */
   protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
-    this.wanted.emit("acquired", { ownerId: hold.ownerId, waited, nested: isNested });
+    if (!this.frame) this.owner?.opened(hold);
+    this.wanted.emit("acquired", { ownerId: hold.grant.wireId, waited, nested: isNested });
     follow(this.env, this.wanted, hold);
   }
 
@@ -193,7 +182,7 @@ export class Call extends Claim implements OwnCall {
    */
   #mayGoOn(grant: Grant | undefined): boolean {
     if (this.wanted.side === "write" && grant && grant.writes === 0) {
-      const isBlocked = ({ frame }: HoldRecord) => !frame || encloses(frame, this.#asked.caller);
+      const isBlocked = ({ frame }: HoldRecord) => !frame || encloses(frame, this.asked.caller);
       if (grant.holds.some(isBlocked)) throw new LockUpgradeError(this.lockName);
       return false;
     }
@@ -290,10 +279,10 @@ export class Call extends Claim implements OwnCall {
   /** It has a hold, which is known everywhere before the call resolves. */
   #accept(grant: Grant, now: Instant): void {
     const { env, owner, wanted: kind } = this;
-    const { origin, lease, frame, place } = this.#asked;
+    const { lease, frame, place } = this.asked;
     const isRenewed = lease === undefined;
     const isNested = grant.holds.length > 0;
-    const hold = grant.hold(kind.side, origin, isRenewed, frame, now);
+    const hold = grant.hold(kind.side, isRenewed, frame, now);
     if (place) hold.place = place;
     if (owner) {
       owner.beginRun(this, this.lockKey);

@@ -7,20 +7,15 @@ import type { Kind, Taken, Try } from "../kinds/kind.js";
 import type { OwnerRecord } from "../owner/record.js";
 import type { Listener } from "../pubsub/router.js";
 import { Waiter } from "../waiting/waiter.js";
-import type { Limits } from "../waiting/wanted.js";
 import { endInBackground } from "./end.js";
 import { Grant } from "./grant.js";
 import type { HoldRecord } from "./hold-record.js";
+import type { Asked } from "./options.js";
 
 const NOBODY: readonly string[] = [];
 
-export interface ClaimOptions extends Limits {
-  readonly owner: OwnerRecord | undefined;
-  /** Milliseconds; undefined for a hold that the watchdog renews. */
-  readonly lease: number | undefined;
-}
-
 export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements Try {
+  readonly asked: Asked;
   readonly owner: OwnerRecord | undefined;
   readonly lease: number;
   /** What its id was granted. */
@@ -31,10 +26,11 @@ export abstract class Claim extends Waiter<Kind, HoldRecord<Grant>> implements T
   /** Waiters whose tickets the try refreshes. */
   coWaiters: readonly string[] = NOBODY;
 
-  constructor(kind: Kind, options: ClaimOptions) {
-    super(kind, options);
-    this.owner = options.owner;
-    this.lease = options.lease ?? kind.env.settings.watchdogTimeout;
+  constructor(kind: Kind, asked: Asked) {
+    super(kind, asked);
+    this.asked = asked;
+    this.owner = asked.owner;
+    this.lease = asked.lease ?? kind.env.settings.watchdogTimeout;
   }
 
   get lockKey(): string {

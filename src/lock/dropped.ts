@@ -44,13 +44,9 @@ export class Places {
 }
 
 /** Whether the only hold of a grant was dropped. From the first renewal on such a hold is known weakly. */
-export function isDropped(grant: Grant): boolean {
-  const [only, another] = grant.holds;
-  if (!only || another) return false;
-  const isGarbage = !grant.knownOwner && only.origin === "bare" && only.isGarbage;
-  const { group } = only;
-  const hold = isGarbage ? only : group?.isGarbage ? group.hold : undefined;
-  if (!hold) return false;
+export function isDropped({ holds: [only, another] }: Grant): boolean {
+  const hold = only?.group ?? only;
+  if (!hold || another || !hold.grant.isGarbage) return false;
   outside(() => void quietly(hold.release()));
   warn(hold);
   return true;

@@ -2,7 +2,6 @@
  * The end of a wire id: the release of a lock, the undoing of a call that was given up, the loss of a hold. It is sent until
  * the server has answered; it may arrive any number of times, before or behind any other command of the id.
  */
-import { failure } from "../base/caller.js";
 import type { Instant } from "../base/clock.js";
 import { noop, quietly } from "../base/work.js";
 import type { Kind, Released } from "../kinds/kind.js";
@@ -29,15 +28,16 @@ export class End extends Command {
   #isSilent = false;
   /** How it ends. Its first time-out rejects what {@link start} has given; who asks again gets another one. */
   #outcome!: Promise<void>;
-  #resolve!: (outcome?: Promise<never>) => void;
+  #resolve!: () => void;
+  #reject!: (error: unknown) => void;
 
-  constructor(grant: Grant, hold: HoldRecord<Grant> | undefined) {
+  constructor(grant: Grant, hold: HoldRecord<Grant> | undefined, owner: OwnerRecord | undefined) {
     const { env, kind } = grant;
     super(env.runner);
     this.#grant = grant;
     this.#hold = hold;
-    this.#owner = grant.knownOwner;
-    this.#owner?.ends(grant);
+    this.#owner = owner;
+    owner?.ends(grant);
     this.#site = env.sites.get(kind);
     const first = this.#site?.first;
     const mayPass =
@@ -103,7 +103,6 @@ export class End extends Command {
 
   protected override failed(error: unknown): void {
     this.#successor?.notSucceeded(this.#successorId);
-    this.#grant.env.workDone();
     this.#over();
     this.#reject(error);
   }
@@ -116,26 +115,22 @@ export class End extends Command {
   }
 
   #over(): void {
+    this.#grant.env.workDone();
     this.#grant.state = "over";
     this.#owner?.answered(this.#grant);
   }
 
   #ask(): Promise<void> {
-    this.#outcome = new Promise((resolve) => {
+    this.#outcome = new Promise((resolve, reject) => {
       this.#resolve = resolve;
+      this.#reject = reject;
     });
     return this.#outcome;
-  }
-
-  #reject(error: unknown): void {
-    this.#hold?.unreleased(error);
-    this.#resolve(failure(error));
   }
 
   /** Tells the waiters of this process how the release has ended for them. */
   #conclude(released: Released, now: Instant): void {
     const site = this.#site;
-    this.#grant.env.workDone();
     if (this.#successor) {
       return this.#successor.succeeded(released, this.#successorId, this.#isSilent, now);
     }

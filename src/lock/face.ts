@@ -1,7 +1,8 @@
 /** The face of every lock, and of a group of locks: all that does not depend on how it is acquired. */
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
-import { callChannel, isHeard, type LockCallContext, traceCall } from "../base/channels.js";
+import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
+import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import {
   ambientOwner,
@@ -13,10 +14,10 @@ import {
 } from "../owner/context.js";
 import { OwnerRecord, type OwnLock } from "../owner/record.js";
 import type { Wanted } from "../waiting/wanted.js";
-import type { CallOptions } from "./call.js";
 import { type Hold, recordOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
 import {
+  type Asked,
   checkRequest,
   LOCK_OPTIONS,
   type LockOptions,
@@ -37,27 +38,12 @@ const SOON = 250;
 /** The function that the user called. */
 type Called = (...args: never[]) => unknown;
 
-/** One call for a hold. */
-export interface Asked extends CallOptions {
-  /** A call that is not granted in time rejects, and tells who holds the lock. */
-  readonly mustHave: boolean;
-  /** Who that is. */
-  holder: Promise<string | undefined> | undefined;
-  /** What the user gets. */
-  outcome(asked: Asked, hold: HoldRecord | undefined): unknown;
-}
-
 /** A lock object keeps nothing of a call, so one object serves any number of tasks. */
 export abstract class LockFace<H extends Hold = Hold> {
   /** The name as the user gave it, without the prefix. Of a group: the members' names, joined by ",". */
   readonly name: string;
   readonly #wanted: OwnLock;
   readonly #env: Env;
-  /** See {@link Asked.outcome}. */
-  readonly #outcome = (asked: Asked, hold: HoldRecord | undefined): H | null | Promise<never> => {
-    if (hold) return this.viewOf(hold);
-    return asked.mustHave ? this.#timedOut(asked) : null;
-  };
 
   /** @internal */
   constructor(wanted: OwnLock) {
@@ -75,7 +61,7 @@ export abstract class LockFace<H extends Hold = Hold> {
   lock(options?: LockOptions): Promise<H> {
     try {
       const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"));
-      return this.#start(this.#asked(request, undefined, this.lock, true));
+      return this.#start(this.#asked(request, undefined, this.lock), true);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -91,7 +77,7 @@ export abstract class LockFace<H extends Hold = Hold> {
       const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
       if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
       const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner });
-      return this.#start(this.#asked(request, undefined, this.tryLock, false));
+      return this.#start(this.#asked(request, undefined, this.tryLock), false);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -107,11 +93,12 @@ export abstract class LockFace<H extends Hold = Hold> {
     checkFunction(fn, "fn");
     const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "run"));
     // All runs of a tree act for one owner. A named owner is also the ambient owner inside fn.
+    const named = request.owner;
     const owner =
-      request.named ?? (this.#env.followsContext ? currentFrame()?.owner : undefined) ?? new OwnerRecord();
-    const frame = openFrame(owner, request.named !== undefined, this.#wanted.turnKeys);
-    const asked = this.#asked(request, frame, this.run, true);
-    const hold = await this.#start(asked);
+      named ?? (this.#env.followsContext ? currentFrame()?.owner : undefined) ?? new OwnerRecord();
+    const frame = openFrame(owner, named !== undefined, this.#wanted.turnKeys);
+    const asked = this.#asked(request, frame, this.run);
+    const hold = await this.#start(asked, true);
     const record = recordOf(hold);
     let outcome: { value: T } | { error: unknown };
     try {
@@ -181,11 +168,8 @@ export abstract class LockFace<H extends Hold = Hold> {
    */
   abstract getHoldCount(options?: OwnerOptions): Promise<number>;
 
-  /** Resolves with the {@link Asked.outcome}. @internal */
-  protected abstract acquire(asked: Asked): Promise<H>;
-
-  /** The user's object for a hold. @internal */
-  protected abstract viewOf(hold: HoldRecord): H;
+  /** Resolves with null if it is not granted within the `wait`. @internal */
+  protected abstract acquire(asked: Asked): Promise<H | null>;
 
   /** The owner for whom a call that names none is made. @internal */
   protected currentOwner(): OwnerRecord | undefined {
@@ -197,55 +181,43 @@ export abstract class LockFace<H extends Hold = Hold> {
     return lockKey === this.#wanted.lockKey && side === this.#wanted.side;
   }
 
-  /** What subscribers of the diagnostics channels are told about each call. */
-  get #about(): LockCallContext {
-    const { lockName, kind } = this.#wanted;
-    return { clientId: this.#env.clientId, lockName, kind };
-  }
-
   /** `frame`: of a run. */
-  #asked(request: Request, frame: Frame | undefined, called: Called, mustHave: boolean): Asked {
-    const { wait, lease, signal, named } = request;
+  #asked(request: Request, frame: Frame | undefined, called: Called): Asked {
     const { clock, places } = this.#env;
     const begun = clock.mono();
-    const owner = frame?.owner ?? named ?? this.currentOwner();
+    const owner = frame?.owner ?? request.owner ?? this.currentOwner();
     // Only a bare hold without a lease, of an owner that nobody knows, can be dropped for ever.
-    const canDrop = owner === undefined && lease === undefined;
+    const canDrop = owner === undefined && request.lease === undefined;
     const place = canDrop ? places.note(begun, called) : undefined;
-    const origin = frame ? "run" : "bare";
-    const caller = currentFrame();
-    return {
-      wait,
-      lease,
-      signal,
-      owner,
-      origin,
-      frame,
-      caller,
-      begun,
-      place,
-      mustHave,
-      holder: undefined,
-      outcome: this.#outcome,
+    return { ...request, owner, frame, caller: currentFrame(), begun, place };
+  }
+
+  #start(asked: Asked, mustHave: true): Promise<H>;
+  #start(asked: Asked, mustHave: false): Promise<H | null>;
+  #start(asked: Asked, mustHave: boolean): Promise<H | null> {
+    const { wait, signal } = asked;
+    if (signal?.aborted) throw signal.reason;
+    const isBound = mustHave && wait !== Number.POSITIVE_INFINITY;
+    const call = async () => (isBound ? this.#inTime(asked) : this.acquire(asked));
+    if (!isHeard(callChannel)) return isBound ? this.#inTime(asked) : this.acquire(asked);
+    const { lockName, kind } = this.#wanted;
+    return traceCall({ clientId: this.#env.clientId, lockName, kind }, asked, call);
+  }
+
+  /** Of a call that has to be granted in time: otherwise it rejects, and tells who holds the lock. */
+  async #inTime(asked: Asked): Promise<H> {
+    const { begun, wait } = asked;
+    const { clock } = this.#env;
+    let holder: Promise<string | undefined> | undefined;
+    const ask = () => {
+      holder = this.#holder();
     };
-  }
-
-  #start(asked: Asked): Promise<H> {
-    if (asked.signal?.aborted) throw asked.signal.reason;
-    const call = isHeard(callChannel)
-      ? traceCall(this.#about, asked, async () => this.acquire(asked))
-      : this.acquire(asked);
-    const isLimited = asked.wait > 0 && asked.wait !== Number.POSITIVE_INFINITY;
-    return asked.mustHave && isLimited ? this.#askSoon(asked, call) : call;
-  }
-
-  /** Asks who holds the lock a moment before the wait is over, so that the error is not late for the answer. */
-  #askSoon(asked: Asked, call: Promise<H>): Promise<H> {
-    const { wait } = asked;
-    const cancel = this.#env.clock.after(Math.max(wait / 2, wait - SOON), () => {
-      asked.holder = this.#holder();
-    });
-    return call.finally(cancel);
+    // A moment before the wait is over, so that the error is not late for the answer. Without a wait nobody is asked.
+    const cancel = wait > 0 ? clock.after(Math.max(wait / 2, wait - SOON), ask) : noop;
+    const hold = await this.acquire(asked).finally(cancel);
+    if (hold) return hold;
+    const waited = clock.mono() - begun;
+    throw new LockTimeoutError(this.name, waited, { holder: await Promise.race([holder, undefined]) });
   }
 
   /** The holder of the lock, in words for people, as far as it is known soon. A server that is away is not asked. */
@@ -257,13 +229,6 @@ export abstract class LockFace<H extends Hold = Hold> {
       inspector.whoHolds(near.filter(({ env }) => env.inspector === inspector)),
     );
     return (await Promise.all(told)).find((holder) => holder !== undefined);
-  }
-
-  async #timedOut({ begun, holder: asked }: Asked): Promise<never> {
-    const waited = this.#env.clock.mono() - begun;
-    // A call that does not wait pays for one command only, so nobody is asked.
-    const holder = await Promise.race([asked, undefined]);
-    throw new LockTimeoutError(this.name, waited, { holder });
   }
 
   #whyNotOwner(owner: OwnerRecord | undefined): string {
@@ -288,7 +253,7 @@ export abstract class LockFace<H extends Hold = Hold> {
       await released;
     } catch (cause) {
       if (isLockError(cause, "LOCK_LOST")) return hold.loss;
-      this.#wanted.emit("error", { ownerId: hold.grant.ownerId, cause });
+      this.#wanted.emit("error", { ownerId: hold.grant.wireId, cause });
     }
     return hold.loss;
   }

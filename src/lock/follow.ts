@@ -18,14 +18,14 @@ export function tellIfLong({ clock, events, settings }: Env, about: LockEvent, h
   const { warnAfter } = settings;
   if (warnAfter === 0) return;
   const tell = () => {
-    const { ownerId, heldFor: held } = hold;
-    if (hold.isHeld) events.emit("longHold", { ownerId, held }, about);
+    const held = clock.wall() - hold.acquiredAt;
+    if (hold.isHeld) events.emit("longHold", { ownerId: hold.grant.wireId, held }, about);
   };
   outside(() => hold.whenEnded(clock.after(warnAfter, tell)));
 }
 
 function publish(clientId: string, { lockName, kind }: LockEvent, hold: HoldRecord): void {
-  const context: HoldContext = { clientId, lockName, kind, ownerId: hold.grant.ownerId };
+  const context: HoldContext = { clientId, lockName, kind, ownerId: hold.grant.wireId };
   holdChannel.start.publish(context);
   holdChannel.end.publish(context);
   hold.whenEnded(() => {

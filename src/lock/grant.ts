@@ -35,7 +35,7 @@ import { Leased } from "../watchdog/leased.js";
 import type { Renewal } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
-import { type Held, HoldRecord, type Origin } from "./hold-record.js";
+import { type Held, HoldRecord } from "./hold-record.js";
 import { Keep } from "./keep.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
@@ -53,9 +53,11 @@ export class Grant extends Leased implements Held, Counts {
   forcedBy = 0;
   /** How it was lost, if it was. */
   declare loss?: LockLostError;
+  /** Of its wire id, once its last hold is given back. */
+  end: End | undefined;
   readonly #number: number;
+  /** Undefined while nobody has asked for it: then only its `Hold` can give it back. */
   #owner: OwnerRecord | undefined;
-  #end: End | undefined;
 
   constructor(kind: Kind, number: number, owner: OwnerRecord | undefined, token: bigint | undefined) {
     super();
@@ -82,10 +84,6 @@ export class Grant extends Leased implements Held, Counts {
     return this.env.wireId(this.#number);
   }
 
-  get ownerId(): string {
-    return this.wireId;
-  }
-
   get owner(): OwnerRecord {
     if (!this.#owner) {
       this.#owner = new OwnerRecord();
@@ -94,14 +92,13 @@ export class Grant extends Leased implements Held, Counts {
     return this.#owner;
   }
 
-  /** Undefined while nobody has asked for it: then only its `Hold` can give it back. */
-  get knownOwner(): OwnerRecord | undefined {
-    return this.#owner;
-  }
-
   /** Whether the watchdog renews it: as long as one of its holds was taken without a lease. */
   get isRenewed(): boolean {
     return this.holds.some(({ renewed }) => renewed);
+  }
+
+  get isGarbage(): boolean {
+    return !this.#owner && this.holds[0]?.isGarbage === true;
   }
 
   // The deadline
@@ -120,7 +117,7 @@ export class Grant extends Leased implements Held, Counts {
 
   async extend(least: number): Promise<void> {
     const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
-    if (!this.lower(lease)) await new Keep(this, { lease }).start();
+    if (!this.lower(lease)) await new Keep(this, lease).start();
   }
 
   // Its holds
@@ -140,18 +137,11 @@ export class Grant extends Leased implements Held, Counts {
   }
 
   /** A hold that was counted is granted. */
-  hold(
-    side: Side,
-    origin: Origin,
-    renewed: boolean,
-    frame: Frame | undefined,
-    now: Instant,
-  ): HoldRecord<Grant> {
-    const hold = new HoldRecord<Grant>(this, side, origin, renewed, frame, now);
+  hold(side: Side, renewed: boolean, frame: Frame | undefined, now: Instant): HoldRecord<Grant> {
+    const hold = new HoldRecord<Grant>(this, side, renewed, frame, now);
     if (this.holds === NONE) this.knownAt = hold.acquiredAt;
     // A list that is pushed to has room for sixteen more.
     this.holds = this.holds === NONE ? [hold] : [...this.holds, hold];
-    if (origin === "bare") this.#owner?.opened(hold);
     return hold;
   }
 
@@ -166,26 +156,24 @@ export class Grant extends Leased implements Held, Counts {
 
   giveBack(hold: HoldRecord<Grant>, now: Instant): Promise<void> {
     this.holds = this.holds.filter((other) => other !== hold);
-    this.#owner?.closed(hold);
     hold.end();
     this.#off(hold.side);
     if (this.#isEmpty) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
-    const released = new Keep(this, { isDowngrade }).start();
-    const done = released.then(
+    const released = new Keep(this, undefined, isDowngrade).start();
+    return released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {
         if (isLockError(error, "LOCK_LOST")) this.#loseHold(hold, error);
         throw error;
       },
     );
-    return hold.forUser(done);
   }
 
   /** A hold whose release got no answer in time is given back once more. */
   askAgain(hold: HoldRecord<Grant>): Promise<void> {
-    if (this.#end) return this.#end.again();
+    if (this.end) return this.end.again();
     return this.state === "held"
       ? new Keep(this).start().then(() => this.#tellRelease(hold))
       : Promise.resolve();
@@ -200,30 +188,16 @@ export class Grant extends Leased implements Held, Counts {
   }
 
   /** The server does not have it any more. */
-  gone(found: number): LockLostError | undefined {
-    return this.lose(this.#whyGone(found), this.#goneSince);
-  }
-
-  /** What END answers to those who gave back earlier than the last. */
-  get ended(): Promise<void> | undefined {
-    return this.#end?.again();
+  gone(found: number): LockLostError {
+    return this.#lose(this.#lossBy(found));
   }
 
   /**
    * All its holds are lost, at once and for good; `since`: epoch milliseconds. What the server still has of it is ended in the
    * background.
    */
-  lose(reason: LossReason, since: number = this.clock.wall()): LockLostError | undefined {
-    if (this.state !== "held") return undefined;
-    this.#stop("over");
-    trace?.('lock "%s": lost by %s, %s', this.lockName, this.wireId, reason);
-    const loss = new LockLostError(this.lockName, reason, since);
-    this.loss = loss;
-    const lost = this.holds;
-    this.holds = NONE;
-    for (const hold of lost) this.#loseHold(hold, loss);
-    void endInBackground(this.kind, this.wireId, this.#owner);
-    return loss;
+  lose(reason: LossReason, since: number = this.clock.wall()): void {
+    if (this.state === "held") this.#lose(new LockLostError(this.lockName, reason, since));
   }
 
   /** END has answered the release of the last hold, `hold`, that was sent at `begun`. */
@@ -232,7 +206,7 @@ export class Grant extends Leased implements Held, Counts {
     // Its answer was lost, its tombstone lapsed, and a repetition found nothing.
     const isLate = elapsed(begun, now) > TOMBSTONE_TTL;
     if (found > 0 || isLate) return this.#tellRelease(hold, now);
-    const loss = new LockLostError(this.lockName, this.#whyGone(found), this.#goneSince);
+    const loss = this.#lossBy(found);
     this.#loseHold(hold, loss);
     throw loss;
   }
@@ -240,8 +214,8 @@ export class Grant extends Leased implements Held, Counts {
   /** The last hold is given back, or the last call came to nothing. */
   #giveUp(now: Instant, hold?: HoldRecord<Grant>): Promise<void> {
     this.#stop("ending");
-    this.#end = new End(this, hold);
-    return this.#end.start(now);
+    this.end = new End(this, hold, this.#owner);
+    return this.end.start(now);
   }
 
   #stop(state: "ending" | "over"): void {
@@ -249,6 +223,17 @@ export class Grant extends Leased implements Held, Counts {
     this.env.live.remove(this, this.lockKey);
     this.env.watchdog.watch(this);
     this.#owner?.drop(this);
+  }
+
+  #lose(loss: LockLostError): LockLostError {
+    this.#stop("over");
+    trace?.('lock "%s": lost by %s, %s', this.lockName, this.wireId, loss.reason);
+    this.loss = loss;
+    const lost = this.holds;
+    this.holds = NONE;
+    for (const hold of lost) this.#loseHold(hold, loss);
+    void endInBackground(this.kind, this.wireId, this.#owner);
+    return loss;
   }
 
   #loseHold(hold: HoldRecord<Grant>, loss: LockLostError): void {
@@ -268,14 +253,10 @@ export class Grant extends Leased implements Held, Counts {
     if (hold.isTold) this.tell("released", { held: now.wall - hold.acquiredAt });
   }
 
-  /** Why it is gone, as far as that is known. */
-  #whyGone(found: number): LossReason {
-    if (this.forcedBy > 0) return "forced";
-    return found === TAKEN ? "taken" : "expired";
-  }
-
-  get #goneSince(): number {
-    return this.forcedBy > 0 ? this.clock.wall() : this.knownAt;
+  /** Why it is gone, and since when, as far as that is known. */
+  #lossBy(found: number): LockLostError {
+    if (this.forcedBy > 0) return new LockLostError(this.lockName, "forced", this.clock.wall());
+    return new LockLostError(this.lockName, found === TAKEN ? "taken" : "expired", this.knownAt);
   }
 
   get #isEmpty(): boolean {

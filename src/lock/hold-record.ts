@@ -13,8 +13,8 @@ import type { Place } from "./dropped.js";
 export interface Held {
   readonly lockName: string;
   readonly lockKey: string;
-  /** `clientId:n`. */
-  readonly ownerId: string;
+  /** Of a group: that of its first member. */
+  readonly wireId: string;
   /** Made when it is asked for: most owners make one call only. */
   readonly owner: OwnerRecord;
   readonly clock: Clock;
@@ -23,24 +23,12 @@ export interface Held {
   /** Loses all if the deadline has passed. */
   check(now?: Instant): void;
   extend(lease: number): Promise<void>;
-  /** Resolves or rejects as the user of the hold hears it. */
   giveBack(hold: HoldRecord, now: Instant): Promise<void>;
   askAgain(hold: HoldRecord): Promise<void>;
+  /** Only its `Hold` can give it back, and the user has dropped that, and all that it has of its members. */
+  readonly isGarbage: boolean;
   /** `lock.unlock()` does not find the hold any more. */
   closed(hold: HoldRecord): void;
-}
-
-/** The call that took the hold; `lock.unlock()` gives back `bare` ones only. */
-export type Origin = "bare" | "run" | "member";
-
-/** What a group has, as its seats see it. */
-export interface Whole {
-  readonly lockKey: string;
-  readonly hold: HoldRecord;
-  /** The user has dropped it, and all that it has of its members. */
-  readonly isGarbage: boolean;
-  /** One of its seats is given back or lost. */
-  seatEnded(seat: HoldRecord): void;
 }
 
 interface Fate {
@@ -52,7 +40,6 @@ interface Fate {
 export class HoldRecord<H extends Held = Held> {
   readonly grant: H;
   readonly side: Side;
-  readonly origin: Origin;
   /** Whether the watchdog keeps the grant because of this hold. */
   readonly renewed: boolean;
   /** Of a run. */
@@ -68,22 +55,20 @@ export class HoldRecord<H extends Held = Held> {
   isTold = true;
   /** The user may keep something else of the hold: its signal, or its owner. */
   isKept = false;
-  /** Of a seat: what the group has. */
-  declare group?: Whole;
+  /** Of a seat: the hold of the group. */
+  declare group?: HoldRecord;
   #outcome: Promise<void> | undefined;
   #fate: Fate | undefined;
 
   constructor(
     grant: H,
     side: Side,
-    origin: Origin,
     renewed: boolean,
     frame: Frame | undefined,
     now: Instant = instant(grant.clock),
   ) {
     this.grant = grant;
     this.side = side;
-    this.origin = origin;
     this.renewed = renewed;
     if (frame) this.frame = frame;
     this.acquiredAt = now.wall;
@@ -93,17 +78,8 @@ export class HoldRecord<H extends Held = Held> {
     return this.grant.lockKey;
   }
 
-  get ownerId(): string {
-    return this.grant.ownerId;
-  }
-
   get isHeld(): boolean {
     return this.state === "live" && this.grant.remaining > 0;
-  }
-
-  /** Milliseconds since the grant. */
-  get heldFor(): number {
-    return this.grant.clock.wall() - this.acquiredAt;
   }
 
   get loss(): LockLostError | undefined {
@@ -155,19 +131,6 @@ export class HoldRecord<H extends Held = Held> {
     return this.#outcome;
   }
 
-  /** The work of its release, as its user awaits it. */
-  forUser(release: Promise<void>): Promise<void> {
-    return release.catch((error: unknown) => {
-      this.unreleased(error);
-      tellCaller(error);
-    });
-  }
-
-  /** Its release has failed. */
-  unreleased(error: unknown): void {
-    if (isLockError(error, "UNAVAILABLE")) this.#outcome = undefined;
-  }
-
   /** The hold is on its way back. */
   end(): void {
     if (this.state !== "live") return;
@@ -207,15 +170,15 @@ export class HoldRecord<H extends Held = Held> {
     const { grant } = this;
     const now = instant(grant.clock);
     grant.check(now);
-    if (this.state === "lost") return this.#reportLoss();
-    return this.state === "ended" ? this.forUser(grant.askAgain(this)) : grant.giveBack(this, now);
-  }
-
-  /** A close of the client was told by the hold's signal already, so its unlock resolves. */
-  #reportLoss(): Promise<void> {
-    this.grant.closed(this);
+    grant.closed(this);
     const { loss } = this;
-    return loss && loss.reason !== "closed" ? failure(loss) : Promise.resolve();
+    // A close of the client was told by the hold's signal already, so its unlock resolves.
+    if (loss) return loss.reason === "closed" ? Promise.resolve() : failure(loss);
+    const released = this.state === "ended" ? grant.askAgain(this) : grant.giveBack(this, now);
+    return released.catch((error: unknown) => {
+      if (isLockError(error, "UNAVAILABLE")) this.#outcome = undefined;
+      tellCaller(error);
+    });
   }
 
   #givenBack(): string {
@@ -224,6 +187,5 @@ export class HoldRecord<H extends Held = Held> {
 
   #tellEnd(): void {
     for (const callback of this.#fate?.ended?.splice(0) ?? []) callback();
-    this.group?.seatEnded(this);
   }
 }

@@ -39,7 +39,7 @@ export class Hold {
 
   /** `clientId:n`, as it stands in Redis; the same for all nested holds of one owner. */
   get ownerId(): string {
-    return this.#record.grant.ownerId;
+    return this.#record.grant.wireId;
   }
 
   /** Epoch milliseconds at which the grant arrived. */

@@ -5,22 +5,17 @@ import { Command } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Grant } from "./grant.js";
 
-interface KeepOptions {
-  /** Milliseconds to grant; without it the TTL stays. */
-  readonly lease?: number;
-  /** It ends the write side: it is sent until it is answered, for other readers wait for it. */
-  readonly isDowngrade?: boolean;
-}
-
 export class Keep extends Command {
   readonly #grant: Grant;
+  /** Milliseconds to grant; without it the TTL stays. */
   readonly #lease: number | undefined;
+  /** It ends the write side: it is sent until it is answered, for other readers wait for it. */
   readonly #isDowngrade: boolean;
   readonly #term: number;
   #resolve!: () => void;
   #reject!: (error: unknown) => void;
 
-  constructor(grant: Grant, { lease, isDowngrade = false }: KeepOptions = {}) {
+  constructor(grant: Grant, lease?: number, isDowngrade = false) {
     super(grant.env.runner);
     this.#grant = grant;
     this.#lease = lease;
@@ -67,9 +62,8 @@ export class Keep extends Command {
       return this.#reject(grant.gone(found));
     }
     // Its own END was executed first: that one's answer counts.
-    const { ended, loss } = grant;
-    if (ended) return void ended.then(this.#resolve, this.#reject);
-    this.#reject(loss ?? new LockLostError(this.lockName, "expired", grant.clock.wall()));
+    if (grant.end) return void grant.end.again().then(this.#resolve, this.#reject);
+    this.#reject(grant.loss ?? new LockLostError(this.lockName, "expired", grant.clock.wall()));
   }
 
   protected override failed(error: unknown): void {

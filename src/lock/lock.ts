@@ -4,11 +4,9 @@ import { writerOf } from "../base/names.js";
 import { quietly } from "../base/work.js";
 import type { Kind, SideState } from "../kinds/kind.js";
 import { Call } from "./call.js";
-import { type Asked, LockFace } from "./face.js";
-import type { Grant } from "./grant.js";
+import { LockFace } from "./face.js";
 import { type FencedHold, type Hold, viewOf } from "./hold.js";
-import type { HoldRecord } from "./hold-record.js";
-import { namedOwner, type OwnerOptions } from "./options.js";
+import { type Asked, namedOwner, type OwnerOptions } from "./options.js";
 
 /** A lock tells its kind by this method, so that another copy of the library in the process finds it too. */
 const KIND = Symbol.for("holdfast.kind");
@@ -57,7 +55,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   override currentHold(): H | null {
     const hold = this.currentOwner()?.grantOf(this.#kind.lockKey)?.innermost(this.#kind.side);
     hold?.keep();
-    return hold ? this.viewOf(hold) : null;
+    return hold ? (viewOf(hold) as H) : null;
   }
 
   override async isLocked(): Promise<boolean> {
@@ -77,14 +75,9 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   /** @internal */
-  protected override viewOf(hold: HoldRecord): H {
-    return viewOf(hold as HoldRecord<Grant>) as H;
-  }
-
-  /** @internal */
-  protected override acquire(asked: Asked): Promise<H> {
+  protected override acquire(asked: Asked): Promise<H | null> {
     this.#kind.env.assertOpen(this.name);
-    return new Call(this.#kind, asked).start() as Promise<H>;
+    return new Call(this.#kind, asked).start() as Promise<H | null>;
   }
 
   /** `where`: the call whose options these are. */
@@ -124,7 +117,7 @@ async function force(kind: Kind): Promise<boolean> {
     }
     // A holder that was giving it back meanwhile learns it by the answer to that.
     const ending = holders.filter(({ state, wireId }) => state === "ending" && wireIds.has(wireId));
-    await Promise.all(ending.map((grant) => quietly(grant.ended ?? Promise.resolve())));
+    await Promise.all(ending.map((grant) => quietly(grant.end?.again() ?? Promise.resolve())));
     return ended.length > 0;
   } finally {
     // A command that was sent before may be answered a moment later.

@@ -7,8 +7,11 @@ import {
   NO_OPTIONS,
   type Options,
 } from "../base/arguments.js";
+import type { Frame } from "../owner/context.js";
 import { checkOwner, type Owner } from "../owner/owner.js";
 import type { OwnerRecord } from "../owner/record.js";
+import type { Limits } from "../waiting/wanted.js";
+import type { Place } from "./dropped.js";
 import type { Hold } from "./hold.js";
 
 /** The owner of a call: an Owner, or a Hold for the owner of that hold, also after its unlock. */
@@ -43,14 +46,23 @@ export interface Request {
   readonly lease: number | undefined;
   readonly signal: AbortSignal | undefined;
   /** The owner that the call names; undefined for the ambient one, or a new one. */
-  readonly named: OwnerRecord | undefined;
+  readonly owner: OwnerRecord | undefined;
+}
+
+/** One call: what it wants, for which owner, and where it was made. */
+export interface Asked extends Request, Limits {
+  /** Of a run: it takes turns with the runs that do not enclose it. */
+  readonly frame: Frame | undefined;
+  /** The run or scope that the call was made in. */
+  readonly caller: Frame | undefined;
+  readonly place?: Place | undefined;
 }
 
 const UNLIMITED: Request = {
   wait: Number.POSITIVE_INFINITY,
   lease: undefined,
   signal: undefined,
-  named: undefined,
+  owner: undefined,
 };
 
 export function checkRequest(options: Options): Request {
@@ -59,7 +71,7 @@ export function checkRequest(options: Options): Request {
     wait: checkWait(options.wait) ?? UNLIMITED.wait,
     lease: checkLease(options.lease),
     signal: checkSignal(options.signal),
-    named: checkOwner(options.owner),
+    owner: checkOwner(options.owner),
   };
 }
 
