@@ -98,17 +98,14 @@ export function addressOf({ options }: Pick<Connection, "options">): string {
   return `${options.host}:${options.port}`;
 }
 
-/** The address of the master that serves this key or channel, as far as is known. */
-export function masterOf({ slots }: ClusterConnection, key: string): string | undefined {
-  return slots[slotOf(key)]?.[0];
-}
-
 /**
- * Names the server that has this key: "" without a cluster. On a cluster the name is its address, or the key's slot
+ * Names the server that has this key or channel: "" without a cluster. On a cluster the name is its address, or the key's slot
  * while the address is not known.
  */
 export function masterAddress(connection: Connection, key: string): string {
-  return isCluster(connection) ? (masterOf(connection, key) ?? String(slotOf(key))) : "";
+  if (!isCluster(connection)) return "";
+  const slot = slotOf(key);
+  return connection.slots[slot]?.[0] ?? String(slot);
 }
 
 export function isCluster(connection: Connection): connection is ClusterConnection {
