@@ -1,7 +1,7 @@
 /** The client: hands out locks and synchronizers, and ends everything. */
 import type { RedisOptions } from "ioredis";
 import { checkInteger, checkOneOf, checkOptions, checkWait } from "./base/arguments.js";
-import { tellCaller } from "./base/caller.js";
+import { tellCaller } from "./base/errors.js";
 import type { LockEventName, LockListener } from "./base/events.js";
 import { type LockClientStats, NOW, type Now } from "./base/figures.js";
 import { clientId } from "./base/ids.js";

@@ -10,7 +10,7 @@ import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
 import { type Frame, grantsAround } from "../owner/context.js";
-import { type OwnCall, OwnerRecord } from "../owner/record.js";
+import { type OwnCall, OwnerRecord } from "../owner/owner.js";
 import { Waiter } from "../waiting/waiter.js";
 import { GroupGrant } from "./group-grant.js";
 import { isUnresponsive, type Members, withErrors } from "./members.js";

@@ -8,7 +8,7 @@ import { quietly } from "../base/work.js";
 import type { Grant } from "../lock/grant.js";
 import { type Hold, viewOf } from "../lock/hold.js";
 import { type Held, HoldRecord } from "../lock/hold-record.js";
-import type { OwnerRecord } from "../owner/record.js";
+import type { OwnerRecord } from "../owner/owner.js";
 import type { GroupCall } from "./group-call.js";
 import { type Members, outcomes, withErrors } from "./members.js";
 import type { Seat } from "./seat.js";
@@ -111,7 +111,7 @@ export class GroupGrant implements Held {
   giveBack(hold: HoldRecord): Promise<void> {
     hold.end();
     this.#drop();
-    return this.#release();
+    return this.#release().catch((error: unknown) => hold.unreleased(error));
   }
 
   askAgain(): Promise<void> {

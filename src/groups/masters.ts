@@ -2,8 +2,7 @@
  * The members of a RedLock, each on a master of its own. They say how many answers decide, and how long a call is
  * patient with masters that give none.
  */
-import { tellCaller } from "../base/caller.js";
-import { isLockError, type LockError, type LockErrorCode, QuorumError } from "../base/errors.js";
+import { isLockError, type LockError, type LockErrorCode, QuorumError, tellCaller } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Lock } from "../lock/lock.js";

@@ -1,11 +1,10 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
-import { tellCaller } from "../base/caller.js";
-import type { LockError } from "../base/errors.js";
+import { type LockError, tellCaller } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
 import { kindOf, type Lock } from "../lock/lock.js";
-import type { OwnerRecord } from "../owner/record.js";
+import type { OwnerRecord } from "../owner/owner.js";
 import { Wanted } from "../waiting/wanted.js";
 
 /** Whether the member's server gives no answer, so that waiting for it is no use. */

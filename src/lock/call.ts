@@ -26,7 +26,7 @@ import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import { type Kind, type Released, TAKEN, type Taken } from "../kinds/kind.js";
 import { encloses, type Frame, grantsAround } from "../owner/context.js";
-import type { OwnCall } from "../owner/record.js";
+import type { OwnCall } from "../owner/owner.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Claim } from "./claim.js";

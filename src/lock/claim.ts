@@ -4,7 +4,7 @@
  * long as it may, a call that does not want the id any more has to end it.
  */
 import type { Kind, Taken, Try } from "../kinds/kind.js";
-import type { OwnerRecord } from "../owner/record.js";
+import type { OwnerRecord } from "../owner/owner.js";
 import type { Listener } from "../pubsub/router.js";
 import { Waiter } from "../waiting/waiter.js";
 import { endInBackground } from "./end.js";

@@ -2,10 +2,12 @@
  * The end of a wire id: the release of a lock, the undoing of a call that was given up, the loss of a hold. It is sent until
  * the server has answered; it may arrive any number of times, before or behind any other command of the id.
  */
+
 import type { Instant } from "../base/clock.js";
+import { failure } from "../base/errors.js";
 import { noop, quietly } from "../base/work.js";
 import type { Kind, Released } from "../kinds/kind.js";
-import type { OwnerRecord } from "../owner/record.js";
+import type { OwnerRecord } from "../owner/owner.js";
 import { Command } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Site } from "../waiting/site.js";
@@ -28,8 +30,7 @@ export class End extends Command {
   #isSilent = false;
   /** How it ends. Its first time-out rejects what {@link start} has given; who asks again gets another one. */
   #outcome!: Promise<void>;
-  #resolve!: () => void;
-  #reject!: (error: unknown) => void;
+  #resolve!: (outcome?: Promise<never>) => void;
 
   constructor(grant: Grant, hold: HoldRecord<Grant> | undefined, owner: OwnerRecord | undefined) {
     const { env, kind } = grant;
@@ -121,11 +122,14 @@ export class End extends Command {
   }
 
   #ask(): Promise<void> {
-    this.#outcome = new Promise((resolve, reject) => {
+    this.#outcome = new Promise((resolve) => {
       this.#resolve = resolve;
-      this.#reject = reject;
     });
     return this.#outcome;
+  }
+
+  #reject(error: unknown): void {
+    this.#resolve(this.#hold?.unreleased(error) ?? failure(error));
   }
 
   /** Tells the waiters of this process how the release has ended for them. */

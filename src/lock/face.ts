@@ -12,7 +12,7 @@ import {
   runInside,
   scopeOwner,
 } from "../owner/context.js";
-import { OwnerRecord, type OwnLock } from "../owner/record.js";
+import { OwnerRecord, type OwnLock } from "../owner/owner.js";
 import type { Wanted } from "../waiting/wanted.js";
 import { type Hold, recordOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";

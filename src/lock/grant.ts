@@ -30,7 +30,7 @@ import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
 import type { Frame } from "../owner/context.js";
-import { OwnerRecord } from "../owner/record.js";
+import { OwnerRecord } from "../owner/owner.js";
 import { Leased } from "../watchdog/leased.js";
 import type { Renewal } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
@@ -166,7 +166,7 @@ export class Grant extends Leased implements Held, Counts {
       () => this.#tellRelease(hold),
       (error: unknown) => {
         if (isLockError(error, "LOCK_LOST")) this.#loseHold(hold, error);
-        throw error;
+        return hold.unreleased(error);
       },
     );
   }

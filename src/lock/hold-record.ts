@@ -1,12 +1,11 @@
 /** One count of a grant: granted, then given back or lost. A `Hold` is the user's view of it. */
 import { setMaxListeners } from "node:events";
-import { failure, tellCaller } from "../base/caller.js";
 import { type Clock, type Instant, instant } from "../base/clock.js";
-import { isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
+import { failure, isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { outside } from "../base/outside.js";
 import type { Side } from "../base/traits.js";
 import type { Frame } from "../owner/context.js";
-import type { OwnerRecord } from "../owner/record.js";
+import type { OwnerRecord } from "../owner/owner.js";
 import type { Place } from "./dropped.js";
 
 /** What an owner has of a lock or of a group, of which a hold is one count. */
@@ -174,11 +173,14 @@ export class HoldRecord<H extends Held = Held> {
     const { loss } = this;
     // A close of the client was told by the hold's signal already, so its unlock resolves.
     if (loss) return loss.reason === "closed" ? Promise.resolve() : failure(loss);
-    const released = this.state === "ended" ? grant.askAgain(this) : grant.giveBack(this, now);
-    return released.catch((error: unknown) => {
-      if (isLockError(error, "UNAVAILABLE")) this.#outcome = undefined;
-      tellCaller(error);
-    });
+    if (this.state !== "ended") return grant.giveBack(this, now);
+    return grant.askAgain(this).catch((error: unknown) => this.unreleased(error));
+  }
+
+  /** Its release has failed: what its user is told. */
+  unreleased(error: unknown): Promise<never> {
+    if (isLockError(error, "UNAVAILABLE")) this.#outcome = undefined;
+    return failure(error);
   }
 
   #givenBack(): string {

@@ -1,6 +1,6 @@
 /** The hold that users get, and their way to give it back. */
 import { checkLease } from "../base/arguments.js";
-import { tellCaller } from "../base/caller.js";
+import { tellCaller } from "../base/errors.js";
 import { standFor } from "../owner/owner.js";
 import type { Grant } from "./grant.js";
 import type { HoldRecord } from "./hold-record.js";

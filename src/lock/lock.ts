@@ -1,5 +1,5 @@
 /** One lock: each of its calls is one {@link Call}. The kind knows how each step looks on the wire. */
-import { tellCaller } from "../base/caller.js";
+import { tellCaller } from "../base/errors.js";
 import { writerOf } from "../base/names.js";
 import { quietly } from "../base/work.js";
 import type { Kind, SideState } from "../kinds/kind.js";

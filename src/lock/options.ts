@@ -8,8 +8,7 @@ import {
   type Options,
 } from "../base/arguments.js";
 import type { Frame } from "../owner/context.js";
-import { checkOwner, type Owner } from "../owner/owner.js";
-import type { OwnerRecord } from "../owner/record.js";
+import { checkOwner, type Owner, type OwnerRecord } from "../owner/owner.js";
 import type { Limits } from "../waiting/wanted.js";
 import type { Place } from "./dropped.js";
 import type { Hold } from "./hold.js";

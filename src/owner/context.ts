@@ -6,7 +6,7 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import { around } from "../base/outside.js";
 import type { Grant } from "../lock/grant.js";
-import type { OwnerRecord } from "./record.js";
+import type { OwnerRecord } from "./owner.js";
 
 export interface Frame {
   readonly owner: OwnerRecord;

@@ -8,9 +8,8 @@
  * not at all.
  */
 
-import { tellCaller } from "../base/caller.js";
 import { elapsedSince, instant } from "../base/clock.js";
-import { LockLostError, LockTimeoutError } from "../base/errors.js";
+import { LockLostError, LockTimeoutError, tellCaller } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
 import { noop, quietly } from "../base/work.js";

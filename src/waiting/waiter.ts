@@ -19,9 +19,8 @@
  * has a turn or an answer for it.
  */
 import { onAbort } from "../base/abort-hub.js";
-import { failure } from "../base/caller.js";
 import { instant } from "../base/clock.js";
-import { ClientClosedError, isLockError } from "../base/errors.js";
+import { ClientClosedError, failure, isLockError } from "../base/errors.js";
 import { reasonOf } from "../base/events.js";
 import { trace } from "../base/trace.js";
 import { quietly } from "../base/work.js";

@@ -6,11 +6,10 @@ import { type Clock, type Instant, instant } from "../base/clock.js";
 import type { LossReason } from "../base/errors.js";
 import { untilDeadline } from "../base/lease.js";
 import type { Env } from "../env.js";
-import type { TimerEntry } from "./timer-heap.js";
 import type { Renewal } from "./watchdog.js";
 
-export abstract class Leased implements TimerEntry {
-  // Of the watchdog.
+export abstract class Leased {
+  /** Of the watchdog's heap: in monotonic milliseconds, and its place there, -1 outside. */
   dueAt = 0;
   index = -1;
   /** Monotonic milliseconds; Infinity while no renewal is due, because one is on its way or none is wanted. */

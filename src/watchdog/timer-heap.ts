@@ -1,22 +1,16 @@
-/** A priority queue of entries by due time. Any entry can be moved or removed: it is an indexed binary heap. */
+/** A priority queue by due time. Any entry can be moved or removed: it is an indexed binary heap. */
+import type { Leased } from "./leased.js";
 
-export interface TimerEntry {
-  /** Monotonic milliseconds. Changed through {@link TimerHeap.put} only. */
-  dueAt: number;
-  /** Where the entry is in the heap; -1 outside. Kept by the heap. */
-  index: number;
-}
-
-export class TimerHeap<E extends TimerEntry> {
-  readonly #heap: E[] = [];
+export class TimerHeap {
+  readonly #heap: Leased[] = [];
 
   /** The entry that is due first. */
-  get first(): E | undefined {
+  get first(): Leased | undefined {
     return this.#heap[0];
   }
 
   /** Adds an entry, or moves an entry that is in the heap. */
-  put(entry: E, dueAt: number): void {
+  put(entry: Leased, dueAt: number): void {
     entry.dueAt = dueAt;
     const isNew = entry.index < 0;
     if (isNew) entry.index = this.#heap.push(entry) - 1;
@@ -24,9 +18,9 @@ export class TimerHeap<E extends TimerEntry> {
     if (!isNew) this.#sink(entry);
   }
 
-  remove(entry: E): void {
+  remove(entry: Leased): void {
     if (entry.index < 0) return;
-    const last = this.#heap.pop() as E;
+    const last = this.#heap.pop() as Leased;
     if (last !== entry) {
       this.#set(entry.index, last);
       this.#rise(last);
@@ -35,20 +29,20 @@ export class TimerHeap<E extends TimerEntry> {
     entry.index = -1;
   }
 
-  #set(index: number, entry: E): void {
+  #set(index: number, entry: Leased): void {
     this.#heap[index] = entry;
     entry.index = index;
   }
 
-  #rise(entry: E): void {
+  #rise(entry: Leased): void {
     while (entry.index > 0) {
-      const above = this.#heap[(entry.index - 1) >> 1] as E;
+      const above = this.#heap[(entry.index - 1) >> 1] as Leased;
       if (above.dueAt <= entry.dueAt) return;
       this.#swap(above, entry);
     }
   }
 
-  #sink(entry: E): void {
+  #sink(entry: Leased): void {
     for (;;) {
       const left = this.#heap[2 * entry.index + 1];
       const right = this.#heap[2 * entry.index + 2];
@@ -58,7 +52,7 @@ export class TimerHeap<E extends TimerEntry> {
     }
   }
 
-  #swap(above: E, below: E): void {
+  #swap(above: Leased, below: Leased): void {
     const index = above.index;
     this.#set(below.index, above);
     this.#set(index, below);

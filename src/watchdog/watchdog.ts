@@ -42,7 +42,7 @@ export type RenewalScript = (renewals: readonly Renewal[], lease: number) => Scr
 export class Watchdog {
   readonly #runner: CommandRunner;
   readonly #lease: number;
-  readonly #heap = new TimerHeap<Leased>();
+  readonly #heap = new TimerHeap();
   #armedFor = NEVER;
   #cancel: (() => void) | undefined;
 
