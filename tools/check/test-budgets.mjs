@@ -6,7 +6,7 @@ const LINES = {
   contract: 9_550,
   delivery: 3_790,
   entries: 7_970,
-  faults: 3_150,
+  faults: 3_160,
   fleet: 3_560,
   interop: 3_350,
   kinds: 5_180,
