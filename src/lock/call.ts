@@ -24,6 +24,7 @@
 import type { Instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
+import { quietly } from "../base/work.js";
 import { type Kind, type Released, TAKEN, type Taken } from "../kinds/kind.js";
 import { encloses, type Frame, grantsAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/owner.js";
@@ -294,7 +295,9 @@ export class Call extends Claim implements OwnCall {
     if (!isNested) this.#begin(grant);
     env.watchdog.watch(grant);
     this.tellGranted(hold, now.mono - this.begun, isNested);
-    this.grant(hold);
+    // A listener of the event may have ended the call.
+    if (this.state === "over") void quietly(hold.release());
+    else this.grant(hold);
   }
 
   /** Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it. */
