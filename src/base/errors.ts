@@ -252,8 +252,6 @@ export function isLockError<C extends LockErrorCode = LockErrorCode>(
   return code === undefined || (error as { code?: unknown }).code === code;
 }
 
-// The caller in the stack of an error that was made elsewhere: in a timer, or when a server answered.
-
 /**
  * Throws the error again, with the frames of the awaiting functions at the end of its stack. It is for the `catch` of a
  * promise that a user awaits. The frames cost nothing until something fails.

@@ -7,7 +7,6 @@
  * something goes on in the background, but only while its marker is sure to be there. To give twice would be worse than
  * not at all.
  */
-
 import { elapsedSince, instant } from "../base/clock.js";
 import { LockLostError, LockTimeoutError, tellCaller } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
