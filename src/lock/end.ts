@@ -2,7 +2,6 @@
  * The end of a wire id: the release of a lock, the undoing of a call that was given up, the loss of a hold. It is sent until
  * the server has answered; it may arrive any number of times, before or behind any other command of the id.
  */
-
 import type { Instant } from "../base/clock.js";
 import { failure } from "../base/errors.js";
 import { noop, quietly } from "../base/work.js";

@@ -117,7 +117,8 @@ export class CommandRunner {
   }
 
   /**
-   * Runs a script until it is answered, however long that takes: for clean-up in the background. `longest`: milliseconds after which it is given up.
+   * Runs a script until it is answered, however long that takes: for clean-up in the background. `longest`: milliseconds
+   * after which it is given up.
    * @throws CLIENT_CLOSED when the runner is closed first; UNSUPPORTED, WRONG_DATA as {@link call}
    */
   callUntilAnswered<T>(

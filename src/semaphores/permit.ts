@@ -135,7 +135,7 @@ export class KeptPermit extends Leased implements Permit {
   end(): void {
     this.state = "over";
     this.env.watchdog.watch(this);
-    this.number.env.permits.live.remove(this, permitKey(this.number, this.id));
+    this.env.permits.live.remove(this, permitKey(this.number, this.id));
   }
 
   /** Ends the permit as lost, and gives it back if the server still has it. */
