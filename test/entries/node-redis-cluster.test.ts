@@ -134,7 +134,8 @@ test.each([
     const user = make({ rootNodes, nodeAddressMap: proxy.natMap });
     const own = (fromNodeRedis(user) as unknown as OwnCluster).duplicate();
     await own.connect();
-    await until("the user's is connected, too", () => user.masters.length === 3);
+    const isReady = () => user.masters.filter(({ client }) => client?.isReady).length === 3;
+    await until("the user's is connected, too", isReady);
     user.destroy();
     const [asked, other] = await cluster.masters();
     const [askedProxy, otherProxy] = [asked, other].map((node) => proxy.proxies.get(node?.port ?? 0));
