@@ -30,7 +30,8 @@ export class Seat extends Call {
   /** `waits`: it stands in the member's line if it is refused. */
   constructor(of: GroupCall, member: Kind, waits: boolean) {
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
-    super(member, { ...of.asked, owner: of.owner, wait, signal: undefined, place: undefined });
+    const { lease, frame, caller, begun } = of.asked;
+    super(member, { wait, lease, signal: undefined, owner: of.owner, frame, caller, begun });
     this.#of = of;
     this.hasWaited = waits && of.hasWaited;
   }

@@ -175,9 +175,9 @@ export class Kind extends Wanted {
     );
   }
 
-  /** Reads `{heard, found}` of an END, `{heard, found, passed, token?}` of a PASS. */
+  /** Reads `n` or `{heard, found}` of an END, `{heard, found, passed, token?}` of a PASS. */
   readReleased(reply: unknown): Released {
-    const [heard, found, passed, token] = reply as unknown[];
+    const [heard, found, passed, token] = Array.isArray(reply) ? (reply as unknown[]) : [reply, 1];
     return {
       heard: Number(heard ?? 0),
       found: Number(found ?? 0),

@@ -189,7 +189,8 @@ export abstract class LockFace<H extends Hold = Hold> {
     // Only a bare hold without a lease, of an owner that nobody knows, can be dropped for ever.
     const canDrop = owner === undefined && request.lease === undefined;
     const place = canDrop ? places.note(begun, called) : undefined;
-    return { ...request, owner, frame, caller: currentFrame(), begun, place };
+    const { wait, lease, signal } = request;
+    return { wait, lease, signal, owner, frame, caller: currentFrame(), begun, place };
   }
 
   #start(asked: Asked, mustHave: true): Promise<H>;

@@ -790,10 +790,14 @@ type PlainEnd = Script<
 /** Ends wire ids for good: the release of a lock, the undoing of calls that were given up, the loss of a hold. See lua/plain/end.lua. */
 export const plainEnd: PlainEnd = /* @__PURE__ */ new Script(
   "plain/end",
-  "list",
+  "number or list",
   "allow-oom",
   `local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
+${sharedHear}
+if #tombstones == 3 and redis.pcall('HDEL', lock, ARGV[3]) == 1 then
+redis.call('SET', tombstones[3], '1', 'PX', tombstoneTtl)
+return hear(publish, channel, '0') end
 local replies, removed = {0}, false
 ${sharedRemoveField}
 ${sharedBury}
@@ -805,7 +809,6 @@ else
 found = -redis.call('EXISTS', lock) end
 replies[i - 1] = bury(tombstones[i], found, tombstoneTtl) end
 if removed then
-${sharedHear}
 replies[1] = hear(publish, channel, '0') end
 return replies`,
 );
