@@ -69,7 +69,9 @@ class Durations {
   sum = 0;
   readonly #counts: number[] = new Array<number>(BOUNDS.length + 1).fill(0);
 
-  add(ms: number): void {
+  /** Durations that are not known are not counted. */
+  add(ms: number | undefined): void {
+    if (ms === undefined) return;
     this.count++;
     this.sum += ms;
     let i = 0;
@@ -104,7 +106,10 @@ export class Figures {
       if (nested) this.#counts.nested++;
       this.#wait.add(waited);
     },
-    released: ({ held }) => this.#ended("released", held),
+    released: ({ held }) => {
+      this.#counts.released++;
+      this.#hold.add(held);
+    },
     waiting: noop,
     rejected: () => void this.#counts.rejected++,
     gaveUp: ({ reason }) => {
@@ -113,16 +118,14 @@ export class Figures {
     longHold: noop,
     renewed: () => void this.#counts.renewals++,
     suspended: noop,
-    lost: ({ held }) => this.#ended("lost", held),
+    lost: ({ held }) => {
+      this.#counts.lost++;
+      this.#hold.add(held);
+    },
     error: noop,
   };
 
   snapshot(now: Pick<LockClientStats, "commands" | "held" | "waiting">): LockClientStats {
     return { ...this.#counts, ...now, wait: this.#wait.snapshot(), hold: this.#hold.snapshot() };
-  }
-
-  #ended(how: "released" | "lost", held: number | undefined): void {
-    this.#counts[how]++;
-    if (held !== undefined) this.#hold.add(held);
   }
 }

@@ -1,4 +1,8 @@
-/** What a client has and must end or give back before it is closed: holds, permits, calls that wait. */
+/**
+ * What a client has and must end or give back before it is closed: holds, permits, calls that wait. While there is something
+ * in it, the client keeps its connections, and tells others of it.
+ */
+import type { Env } from "../env.js";
 
 /** After so many removals more than it has items the map is made anew. */
 const SPARE = 100;
@@ -8,13 +12,10 @@ export class LiveSet<T> {
   /** Removals since the map was made. */
   #removed = 0;
   #onIdle: (() => void)[] = [];
-  readonly #onAdd: () => void;
-  readonly #onRemove: () => void;
+  readonly #env: Env;
 
-  /** The functions are called for each item that is added or removed. */
-  constructor(onAdd: () => void, onRemove: () => void) {
-    this.#onAdd = onAdd;
-    this.#onRemove = onRemove;
+  constructor(env: Env) {
+    this.#env = env;
   }
 
   /** All items, in the order in which they were added. */
@@ -31,7 +32,8 @@ export class LiveSet<T> {
   add(item: T, key: unknown = item): void {
     if (this.#live.get(key) === item) return;
     this.#live.set(key, item);
-    this.#onAdd();
+    this.#env.runner.alive.need();
+    this.#env.presence.begin();
   }
 
   /** Takes an item out, whether it was added under this key or under none. */
@@ -39,7 +41,7 @@ export class LiveSet<T> {
     const isRemoved = this.#live.get(key) === item ? this.#live.delete(key) : this.#live.delete(item);
     if (!isRemoved) return;
     this.#renew();
-    this.#onRemove();
+    this.#env.runner.alive.release();
     if (this.#live.size > 0 || this.#onIdle.length === 0) return;
     for (const callback of this.#onIdle.splice(0)) callback();
   }

@@ -5,7 +5,7 @@
  */
 import { trace } from "../base/trace.js";
 import type { Kind } from "../kinds/kind.js";
-import { follow, tellIfLong } from "../lock/follow.js";
+import { follow } from "../lock/follow.js";
 import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
@@ -54,7 +54,10 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   protected override outcome(hold: HoldRecord<GroupGrant> | undefined): unknown {
-    return hold ? multiViewOf(hold) : null;
+    if (!hold) return null;
+    hold.grant.tellGrant();
+    follow(this.wanted, hold);
+    return multiViewOf(hold);
   }
 
   override start(): Promise<unknown> {
@@ -78,16 +81,13 @@ export abstract class GroupCall<M extends Members = Members>
 
   /** It has its hold, made of the seats that are granted. */
   protected accept(): void {
-    const { wanted: members, owner, asked, env } = this;
+    const { owner, asked } = this;
     const group = new GroupGrant(this);
     const { hold } = group;
     this.group = group;
     trace?.('lock "%s": granted to %s', this.lockName, group.wireId);
     if (!asked.frame) owner.opened(hold);
     if (asked.place) hold.place = asked.place;
-    group.tellGrant();
-    follow(env, members, hold);
-    for (const other of members.envs.slice(1)) tellIfLong(other, members, hold);
     this.grant(hold);
   }
 

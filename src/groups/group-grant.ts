@@ -109,7 +109,6 @@ export class GroupGrant implements Held {
   }
 
   giveBack(hold: HoldRecord): Promise<void> {
-    hold.end();
     this.#drop();
     return this.#release().catch((error: unknown) => hold.unreleased(error));
   }

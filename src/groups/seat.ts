@@ -87,13 +87,14 @@ export class Seat extends Call {
     this.#of.announce();
   }
 
-  /** Nobody awaits it, and the user has no object for its hold yet. */
+  /** Nobody awaits it, and events tell of its hold later. */
   protected override outcome(): undefined {
     return undefined;
   }
 
   protected override grant(hold: HoldRecord<Grant>): void {
     this.hold = hold;
+    hold.isTold = false;
     this.#inFavour();
     super.grant(hold);
     this.#of.voted(this);
@@ -102,10 +103,6 @@ export class Seat extends Call {
   protected override refuse(ttl: number): void {
     if (ttl >= 0) this.freeIn = ttl;
     super.refuse(ttl);
-  }
-
-  protected override tellGranted(hold: HoldRecord<Grant>): void {
-    hold.isTold = false;
   }
 
   protected override tellEnd(error: unknown): void {

@@ -24,7 +24,6 @@
 import type { Instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { quietly } from "../base/work.js";
 import { type Kind, type Released, TAKEN, type Taken } from "../kinds/kind.js";
 import { encloses, type Frame, grantsAround } from "../owner/context.js";
 import type { OwnCall } from "../owner/owner.js";
@@ -61,8 +60,15 @@ export class Call extends Claim implements OwnCall {
     return this.#ownGrant?.wireId ?? ownId;
   }
 
+  /** Tells of its hold. From now on `lock.unlock()` finds one that is no run's. */
   protected override outcome(hold: HoldRecord<Grant> | undefined): unknown {
-    return hold ? viewOf(hold) : null;
+    if (!hold) return null;
+    if (!this.frame) this.owner?.opened(hold);
+    const { holds, wireId: ownerId } = hold.grant;
+    const waited = this.env.clock.mono() - this.begun;
+    this.wanted.emit("acquired", { ownerId, waited, nested: holds[0] !== hold });
+    follow(this.wanted, hold);
+    return viewOf(hold);
   }
 
   override step(): void {
@@ -158,13 +164,6 @@ export class Call extends Claim implements OwnCall {
     if (into && !taken) into.uncount(this.wanted.side);
     if (!taken && frame) owner?.endRun(this.lockKey, frame);
     owner?.over(this);
-  }
-
-  /** Tells of its hold, which it got after so many milliseconds. From now on `lock.unlock()` finds one that is no run's. */
-  protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
-    if (!this.frame) this.owner?.opened(hold);
-    this.wanted.emit("acquired", { ownerId: hold.grant.wireId, waited, nested: isNested });
-    follow(this.env, this.wanted, hold);
   }
 
   /** Whether it was refused by its own owner. */
@@ -294,10 +293,7 @@ export class Call extends Claim implements OwnCall {
     if (isRenewed) env.watchdog.renewAfter(grant, this.sentAt, now);
     if (!isNested) this.#begin(grant);
     env.watchdog.watch(grant);
-    this.tellGranted(hold, now.mono - this.begun, isNested);
-    // A listener of the event may have ended the call.
-    if (this.state === "over") void quietly(hold.release());
-    else this.grant(hold);
+    this.grant(hold);
   }
 
   /** Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it. */

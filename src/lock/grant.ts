@@ -132,8 +132,8 @@ export class Grant extends Leased implements Held, Counts {
 
   /** The call of a hold that was counted came to nothing. */
   uncount(side: Side): void {
-    this.#off(side);
-    if (this.state === "held" && this.#isEmpty) void quietly(this.#giveUp(instant(this.clock)));
+    const isEmpty = this.#off(side);
+    if (isEmpty && this.state === "held") void quietly(this.#giveUp(instant(this.clock)));
   }
 
   /** A hold that was counted is granted. */
@@ -156,9 +156,7 @@ export class Grant extends Leased implements Held, Counts {
 
   giveBack(hold: HoldRecord<Grant>, now: Instant): Promise<void> {
     this.holds = this.holds.filter((other) => other !== hold);
-    hold.end();
-    this.#off(hold.side);
-    if (this.#isEmpty) return this.#giveUp(now, hold);
+    if (this.#off(hold.side)) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
     const released = new Keep(this, undefined, isDowngrade).start();
@@ -259,12 +257,10 @@ export class Grant extends Leased implements Held, Counts {
     return new LockLostError(this.lockName, found === TAKEN ? "taken" : "expired", this.knownAt);
   }
 
-  get #isEmpty(): boolean {
-    return this.reads + this.writes === 0;
-  }
-
-  #off(side: Side): void {
+  /** Takes a count off; true if it was the last. */
+  #off(side: Side): boolean {
     if (side === "read") this.reads--;
     else this.writes--;
+    return this.reads + this.writes === 0;
   }
 }

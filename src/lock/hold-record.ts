@@ -130,13 +130,6 @@ export class HoldRecord<H extends Held = Held> {
     return this.#outcome;
   }
 
-  /** The hold is on its way back. */
-  end(): void {
-    if (this.state !== "live") return;
-    this.state = "ended";
-    this.#tellEnd();
-  }
-
   /** The hold is lost: for good. */
   lose(loss: LockLostError): void {
     if (this.state === "lost") return;
@@ -170,11 +163,13 @@ export class HoldRecord<H extends Held = Held> {
     const now = instant(grant.clock);
     grant.check(now);
     grant.closed(this);
-    const { loss } = this;
+    const loss = this.#fate?.loss;
     // A close of the client was told by the hold's signal already, so its unlock resolves.
     if (loss) return loss.reason === "closed" ? Promise.resolve() : failure(loss);
-    if (this.state !== "ended") return grant.giveBack(this, now);
-    return grant.askAgain(this).catch((error: unknown) => this.unreleased(error));
+    if (this.state === "ended") return grant.askAgain(this).catch((error) => this.unreleased(error));
+    this.state = "ended";
+    this.#tellEnd();
+    return grant.giveBack(this, now);
   }
 
   /** Its release has failed: what its user is told. */

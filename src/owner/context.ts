@@ -43,9 +43,15 @@ export async function runInside<T>(frame: Frame, fn: () => T | Promise<T>): Prom
   }
 }
 
-/** The innermost scope or run around the current call that is meant. A context that outlived it is outside. */
+/** The innermost scope or run that the current call is made in. A context that outlived it is outside. */
+export function currentFrame(): Frame | undefined {
+  const frame = store.getStore();
+  return frame?.open ? frame : undefined;
+}
+
+/** The innermost one that is meant. */
 function nearest(isMeant: (frame: Frame) => boolean): Frame | undefined {
-  for (let frame = store.getStore(); frame?.open; frame = frame.parent) if (isMeant(frame)) return frame;
+  for (let frame = currentFrame(); frame?.open; frame = frame.parent) if (isMeant(frame)) return frame;
   return undefined;
 }
 
@@ -57,11 +63,6 @@ export function ambientOwner(keys: readonly string[]): OwnerRecord | undefined {
 /** The owner of the nearest enclosing scope; runs do not count. */
 export function scopeOwner(): OwnerRecord | undefined {
   return nearest(({ isScope }) => isScope)?.owner;
-}
-
-/** The innermost scope or run that the current call is made in. */
-export function currentFrame(): Frame | undefined {
-  return nearest(() => true);
 }
 
 /** What an owner holds, and the owners of a frame and of those around it, as far as they are open. */

@@ -8,7 +8,7 @@
  */
 import { UnsupportedServerError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
-import type { LiveSet } from "../base/live-set.js";
+import { LiveSet } from "../base/live-set.js";
 import { outside } from "../base/outside.js";
 import { SharedTimeout, type Timed } from "../base/shared-timeout.js";
 import type { Env } from "../env.js";
@@ -256,7 +256,7 @@ export class Sites {
 
   constructor(env: Env) {
     this.env = env;
-    this.calls = env.liveSet();
+    this.calls = new LiveSet(env);
     this.kept = new SharedTimeout(env.clock, KEPT);
   }
 

@@ -147,7 +147,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     // Most calls are known by nobody else.
   }
 
-  /** What it resolves with; `granted`: undefined if it is refused and does not wait, or its time is up. */
+  /** Tells of the grant, and says what it resolves with; undefined: it is refused and does not wait, or its time is up. */
   protected abstract outcome(granted: G | undefined): R | PromiseLike<R>;
 
   /** Resolves with its {@link outcome}. */
@@ -213,7 +213,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.state = this.place ? "asleep" : "aside";
   }
 
-  /** It is granted what it wants. */
+  /** It is granted what it wants. It is over before anybody is told of the grant: a listener cannot end it any more. */
   protected grant(value: G): void {
     this.#finish(true);
     this.#settle(this.outcome(value));
