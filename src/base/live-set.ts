@@ -2,7 +2,12 @@
  * What a client has and must end or give back before it is closed: holds, permits, calls that wait. While there is something
  * in it, the client keeps its connections, and tells others of it.
  */
-import type { Env } from "../env.js";
+
+/** The client, as far as it has to know what it has. */
+interface Client {
+  readonly runner: { readonly alive: { need(): void; release(): void } };
+  readonly presence: { begin(): void };
+}
 
 /** After so many removals more than it has items the map is made anew. */
 const SPARE = 100;
@@ -12,10 +17,10 @@ export class LiveSet<T> {
   /** Removals since the map was made. */
   #removed = 0;
   #onIdle: (() => void)[] = [];
-  readonly #env: Env;
+  readonly #client: Client;
 
-  constructor(env: Env) {
-    this.#env = env;
+  constructor(client: Client) {
+    this.#client = client;
   }
 
   /** All items, in the order in which they were added. */
@@ -32,8 +37,8 @@ export class LiveSet<T> {
   add(item: T, key: unknown = item): void {
     if (this.#live.get(key) === item) return;
     this.#live.set(key, item);
-    this.#env.runner.alive.need();
-    this.#env.presence.begin();
+    this.#client.runner.alive.need();
+    this.#client.presence.begin();
   }
 
   /** Takes an item out, whether it was added under this key or under none. */
@@ -41,7 +46,7 @@ export class LiveSet<T> {
     const isRemoved = this.#live.get(key) === item ? this.#live.delete(key) : this.#live.delete(item);
     if (!isRemoved) return;
     this.#renew();
-    this.#env.runner.alive.release();
+    this.#client.runner.alive.release();
     if (this.#live.size > 0 || this.#onIdle.length === 0) return;
     for (const callback of this.#onIdle.splice(0)) callback();
   }

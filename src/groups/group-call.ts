@@ -87,7 +87,6 @@ export abstract class GroupCall<M extends Members = Members>
     this.group = group;
     trace?.('lock "%s": granted to %s', this.lockName, group.wireId);
     if (!asked.frame) owner.opened(hold);
-    if (asked.place) hold.place = asked.place;
     this.grant(hold);
   }
 

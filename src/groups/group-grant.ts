@@ -39,7 +39,7 @@ export class GroupGrant implements Held {
   /** Milliseconds of the last extend: seats that join are extended, too. */
   #term: number | undefined;
 
-  constructor({ wanted: members, owner, asked: { owner: asked, lease, frame }, begun, seats }: GroupCall) {
+  constructor({ wanted: members, owner, asked, begun, seats }: GroupCall) {
     this.members = members;
     this.owner = owner;
     this.lockName = members.lockName;
@@ -47,12 +47,12 @@ export class GroupGrant implements Held {
     this.clock = members.env.clock;
     this.#waited = this.clock.mono() - begun;
     this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
-    this.#isPrivate = asked === undefined;
+    this.#isPrivate = asked.owner === undefined;
     const granted = this.#seats.filter(({ hold }) => hold);
     this.#isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
     const own = this.#isNested ? this.#seats : granted;
     this.wireId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
-    this.hold = new HoldRecord<GroupGrant>(this, "only", lease === undefined, frame);
+    this.hold = new HoldRecord<GroupGrant>(this, "only", asked);
   }
 
   get remaining(): number {

@@ -48,7 +48,7 @@ export class Seat extends Call {
 
   /** It has re-entered a grant that its owner had. */
   get isNested(): boolean {
-    return this.hold !== undefined && !this.owns(this.hold.grant);
+    return this.hold !== undefined && this.hold.grant.wireId !== this.wireId;
   }
 
   override get isAside(): boolean {

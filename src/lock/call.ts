@@ -21,29 +21,50 @@
  * An answer belongs to its own send, and to the wire id, not to the call. The call ends a late grant only if its id is
  * over.
  */
-import type { Instant } from "../base/clock.js";
+import { type Instant, instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { type Kind, type Released, TAKEN, type Taken } from "../kinds/kind.js";
+import type { Kind, Released, Try } from "../kinds/kind.js";
 import { encloses, type Frame, grantsAround } from "../owner/context.js";
-import type { OwnCall } from "../owner/owner.js";
+import type { OwnCall, OwnerRecord } from "../owner/owner.js";
+import type { Listener } from "../pubsub/router.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { Claim } from "./claim.js";
+import { Waiter } from "../waiting/waiter.js";
+import { endInBackground } from "./end.js";
 import { follow } from "./follow.js";
-import type { Grant } from "./grant.js";
+import { Grant } from "./grant.js";
 import { viewOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
+import { Keep } from "./keep.js";
 import type { Asked } from "./options.js";
 
-export class Call extends Claim implements OwnCall {
+const NOBODY: readonly string[] = [];
+
+export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Try {
+  readonly asked: Asked;
+  readonly owner: OwnerRecord | undefined;
+  readonly lease: number;
+  /** Waiters of this process whose tickets its try refreshes. */
+  coWaiters: readonly string[] = NOBODY;
+  #number = 0;
+  /** The wire id of its first try: events tell of the call under that. */
+  #first: string | undefined;
+  /** What its wire id was granted. */
+  #grant: Grant | undefined;
   /** The grant that it nests into. */
   #into: Grant | undefined;
-  #term = 0;
 
   constructor(kind: Kind, asked: Asked) {
     super(kind, asked);
-    asked.owner?.begin(this);
+    this.asked = asked;
+    this.owner = asked.owner;
+    this.lease = asked.lease ?? kind.env.settings.watchdogTimeout;
+    this.owner?.begin(this);
+  }
+
+  get lockKey(): string {
+    return this.wanted.lockKey;
   }
 
   get frame(): Frame | undefined {
@@ -54,10 +75,30 @@ export class Call extends Claim implements OwnCall {
     return grantsAround(this.owner, this.asked.caller);
   }
 
+  /** Its wire id: minted at the first try, and anew once it is over. */
+  get #ownId(): string {
+    if (this.wireId === undefined) {
+      this.#number = this.env.mint();
+      this.wireId = this.env.wireId(this.#number);
+      this.#first ??= this.wireId;
+    }
+    return this.wireId;
+  }
+
   /** The id under which events tell of the call: its owner's grant, or its own. */
   override get toldId(): string {
-    const ownId = super.toldId;
-    return this.#ownGrant?.wireId ?? ownId;
+    return this.#ownGrant?.wireId ?? this.#first ?? this.#ownId;
+  }
+
+  override listen(listener: Listener): () => void {
+    return this.env.router.subscribe(this.wanted.wakesOn(this.#ownId), listener);
+  }
+
+  override advertise(): string | undefined {
+    if (!this.wanted.traits.advertised) return undefined;
+    this.unsure();
+    this.toldAt = this.env.clock.mono();
+    return this.#ownId;
   }
 
   /** Tells of its hold. From now on `lock.unlock()` finds one that is no run's. */
@@ -86,9 +127,10 @@ export class Call extends Claim implements OwnCall {
   override tryNow(): void {
     if (this.owner && this.#ownGrant) return this.step();
     // The server forgets a waiting writer of this process while the process stands still.
-    const { yieldsTo } = this.wanted;
+    const { yieldsTo, traits } = this.wanted;
     if (yieldsTo !== undefined) this.env.sites.get({ siteName: yieldsTo })?.remind();
-    this.claim();
+    if (traits.serverQueued) this.coWaiters = this.site?.behind(this) ?? NOBODY;
+    this.sendTry();
   }
 
   /** Becomes the successor of a release that is about to be sent. Gives the wire id to grant; undefined if it cannot be. */
@@ -98,7 +140,7 @@ export class Call extends Claim implements OwnCall {
     this.tries();
     // From now on the server may grant it, even if this call is over by then.
     this.unsure();
-    return this.ownId;
+    return this.#ownId;
   }
 
   /** Whether it still wants the lock under this wire id. */
@@ -109,7 +151,7 @@ export class Call extends Claim implements OwnCall {
   /** The release of which it was the successor has been answered; `late`: after {@link notSucceeded}. */
   succeeded({ isPassed, token }: Released, wireId: string, late: boolean, now: Instant): void {
     if (late || !this.#isSuccessor(wireId)) {
-      if (isPassed) this.lateGrant(wireId);
+      if (isPassed) this.#lateGrant(wireId);
       return;
     }
     if (isPassed) return this.#granted(token, now);
@@ -127,34 +169,59 @@ export class Call extends Claim implements OwnCall {
   }
 
   protected override request(): ScriptCall | PlainCommand {
-    const into = this.#into;
-    if (into) return this.wanted.keep(into.wireId, into, this.lease);
-    return this.try(this.wanted.take(this.ownId, this));
+    return this.try(this.wanted.take(this.#ownId, this));
+  }
+
+  protected override isGrant(reply: unknown): boolean {
+    return this.wanted.readTaken(reply).is === "granted";
   }
 
   /** An answer is for the wire id that was asked for. */
   protected override get tag(): string | undefined {
-    return this.#into ? undefined : this.wireId;
+    return this.wireId;
   }
 
   protected override answered(reply: unknown, now: Instant): void {
-    const into = this.#into;
-    if (into) return this.#nested(into, Number((reply as unknown[])[0]), now);
-    this.#answered(this.readTaken(reply), now);
+    const taken = this.wanted.readTaken(reply);
+    if (taken.is === "over") return this.#anew();
+    if (taken.mustRetry?.length) {
+      this.env.sites.of(this).retry(taken.mustRetry.flatMap((i) => this.coWaiters[i - 1] ?? []));
+    }
+    if (taken.is === "granted") {
+      this.site?.turn.begin();
+      return this.#granted(taken.token, now);
+    }
+    const { serverQueued, advertised } = this.wanted.traits;
+    // The server knows the call from now on.
+    if (this.wait > 0 && (serverQueued || advertised)) this.unsure();
+    this.rest();
+    // A refusal by the owner's own id, on its way here or back, is none.
+    if (this.isOwn(taken.holder)) return this.#ownGrant ? this.step() : this.#awaitOwn();
+    this.refuse(taken.ttl);
   }
 
-  protected override failed(error: unknown): void {
-    const into = this.#into;
-    if (into) {
-      this.#into = undefined;
-      into.uncount(this.wanted.side);
-      this.fail(error);
-    } else super.failed(error);
+  protected override late(reply: unknown, wireId: string): void {
+    if (this.isGrant(reply)) this.#lateGrant(wireId);
   }
 
-  override unsure(): void {
-    // A try to nest claims nothing.
-    if (!this.#into) super.unsure();
+  /** The server has granted a wire id for which this call does not wait now. */
+  #lateGrant(wireId: string): void {
+    if (this.wants(wireId)) {
+      if (this.isInLine) this.tryNow();
+      else if (this.place) this.place.hinted = true;
+      return;
+    }
+    // It is no news to a grant that lives, or whose END is on its way.
+    if (this.#grant?.wireId === wireId && this.#grant.state !== "over") return;
+    void endInBackground(this.wanted, wireId, this.owner);
+  }
+
+  /** Ends its wire id. */
+  protected override undo(): Promise<void> | undefined {
+    const { wireId } = this;
+    if (wireId === undefined) return undefined;
+    this.wireId = undefined;
+    return endInBackground(this.wanted, wireId, this.owner);
   }
 
   protected override ended(taken: boolean): void {
@@ -195,21 +262,6 @@ export class Call extends Claim implements OwnCall {
     this.standAside();
   }
 
-  #answered(taken: Taken, now: Instant): void {
-    if (taken.is !== "over" && taken.mustRetry?.length) {
-      this.env.sites.of(this).retry(taken.mustRetry.flatMap((i) => this.coWaiters[i - 1] ?? []));
-    }
-    if (taken.is === "granted") {
-      this.site?.turn.begin();
-      return this.#granted(taken.token, now);
-    }
-    if (taken.is === "over") return this.#anew();
-    this.rest();
-    // A refusal by the owner's own id, on its way here or back, is none.
-    if (this.isOwn(taken.holder)) return this.#ownGrant ? this.step() : this.#awaitOwn();
-    this.refuse(taken.ttl);
-  }
-
   /** The answer to another command of the owner, whose id has the lock, makes it try again. */
   #awaitOwn(): void {
     this.site?.leave(this, false);
@@ -224,7 +276,7 @@ export class Call extends Claim implements OwnCall {
   }
 
   #granted(token: bigint | undefined, now: Instant): void {
-    const { owner, wanted: kind } = this;
+    const { owner, wanted } = this;
     // Another call of the owner was granted first.
     if (owner && this.#ownGrant) {
       this.rest();
@@ -232,9 +284,11 @@ export class Call extends Claim implements OwnCall {
       void this.withdraw();
       return this.step();
     }
-    const grant = this.granted(token);
+    const grant = new Grant(wanted, this.#number, owner, token);
+    this.#grant = grant;
+    grant.raise(this.sentAt, this.lease);
     if (grant.left(now) <= 0) return this.#tooLate(now.wall + grant.left(now));
-    grant.count(kind.side);
+    grant.count(wanted.side);
     this.#accept(grant, now);
   }
 
@@ -248,7 +302,8 @@ export class Call extends Claim implements OwnCall {
   /** Its wire id is over: it goes on under a fresh one. */
   #anew(): void {
     this.rest();
-    this.forgetId();
+    // The END of the old id may have named the new one already, as that of the next writer.
+    if (!this.withdraw()) this.wireId = undefined;
     this.step();
   }
 
@@ -257,51 +312,37 @@ export class Call extends Claim implements OwnCall {
     // Its own tries are not needed any more.
     void this.withdraw();
     this.tries();
+    this.known();
     this.#into = grant;
-    this.#term = grant.term;
     grant.count(this.wanted.side);
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     this.owner?.beginRun(this, this.lockKey);
-    this.begin(this.within, this.sentAt);
+    const nested = (error?: unknown) => this.#nested(grant, error);
+    new Keep(grant, this.lease).start().then(nested, nested);
   }
 
-  #nested(grant: Grant, found: number, now: Instant): void {
+  #nested(grant: Grant, error?: unknown): void {
+    if (this.#into !== grant) return;
     this.#into = undefined;
-    if (grant.isHeld && !grant.has(found)) grant.gone(found);
-    grant.raise(this.sentAt, this.lease, this.#term);
-    if (grant.isHeld) return this.#accept(grant, now);
+    if (grant.isHeld && error === undefined) return this.#accept(grant, instant(this.env.clock));
     grant.uncount(this.wanted.side);
-    this.rest();
     if (this.frame) this.owner?.endRun(this.lockKey, this.frame);
+    if (grant.isHeld) return this.fail(error);
+    this.rest();
     this.step();
   }
 
   /** It has a hold, which is known everywhere before the call resolves. */
   #accept(grant: Grant, now: Instant): void {
-    const { env, owner, wanted: kind } = this;
-    const { lease, frame, place } = this.asked;
-    const isRenewed = lease === undefined;
+    const { owner } = this;
     const isNested = grant.holds.length > 0;
-    const hold = grant.hold(kind.side, isRenewed, frame, now);
-    if (place) hold.place = place;
+    const hold = grant.hold(this.wanted.side, this.asked, this.sentAt, now);
     if (owner) {
       owner.beginRun(this, this.lockKey);
       if (isNested) owner.recheck(this.lockKey);
       else owner.granted(grant);
     }
     trace?.('lock "%s": granted to %s', this.lockName, grant.wireId);
-    if (isRenewed) env.watchdog.renewAfter(grant, this.sentAt, now);
-    if (!isNested) this.#begin(grant);
-    env.watchdog.watch(grant);
     this.grant(hold);
-  }
-
-  /** Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it. */
-  #begin(grant: Grant): void {
-    const { env, lockKey } = this;
-    const other = env.live.get(lockKey);
-    if (other === grant) return;
-    if (other?.isHeld && grant.writes + other.writes > 0) other.gone(TAKEN);
-    env.live.add(grant, grant.writes > 0 ? lockKey : grant);
   }
 }

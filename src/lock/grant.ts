@@ -29,7 +29,6 @@ import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
-import type { Frame } from "../owner/context.js";
 import { OwnerRecord } from "../owner/owner.js";
 import { Leased } from "../watchdog/leased.js";
 import type { Renewal } from "../watchdog/watchdog.js";
@@ -37,6 +36,7 @@ import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
 import { type Held, HoldRecord } from "./hold-record.js";
 import { Keep } from "./keep.js";
+import type { Asked } from "./options.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
 
@@ -136,13 +136,26 @@ export class Grant extends Leased implements Held, Counts {
     if (isEmpty && this.state === "held") void quietly(this.#giveUp(instant(this.clock)));
   }
 
-  /** A hold that was counted is granted. */
-  hold(side: Side, renewed: boolean, frame: Frame | undefined, now: Instant): HoldRecord<Grant> {
-    const hold = new HoldRecord<Grant>(this, side, renewed, frame, now);
-    if (this.holds === NONE) this.knownAt = hold.acquiredAt;
+  /** A hold that was counted is granted, by a command that was sent at `sent`. */
+  hold(side: Side, asked: Asked, sent: Instant, now: Instant): HoldRecord<Grant> {
+    const { watchdog } = this.env;
+    const hold = new HoldRecord<Grant>(this, side, asked, now);
+    if (this.holds === NONE) this.#begin(now);
     // A list that is pushed to has room for sixteen more.
     this.holds = this.holds === NONE ? [hold] : [...this.holds, hold];
+    if (hold.renewed) watchdog.renewAfter(this, sent, now);
+    watchdog.watch(this);
     return hold;
+  }
+
+  #begin(now: Instant): void {
+    const { live } = this.env;
+    const isAlone = this.writes > 0;
+    this.knownAt = now.wall;
+    // Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it.
+    const other = live.get(this.lockKey);
+    if (other?.isHeld && (isAlone || other.writes > 0)) other.gone(TAKEN);
+    live.add(this, isAlone ? this.lockKey : this);
   }
 
   /** The innermost live hold on this side. */

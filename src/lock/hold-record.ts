@@ -7,6 +7,7 @@ import type { Side } from "../base/traits.js";
 import type { Frame } from "../owner/context.js";
 import type { OwnerRecord } from "../owner/owner.js";
 import type { Place } from "./dropped.js";
+import type { Asked } from "./options.js";
 
 /** What an owner has of a lock or of a group, of which a hold is one count. */
 export interface Held {
@@ -43,7 +44,7 @@ export class HoldRecord<H extends Held = Held> {
   readonly renewed: boolean;
   /** Of a run. */
   declare readonly frame?: Frame;
-  declare place?: Place;
+  declare readonly place?: Place;
   /** Epoch milliseconds at which the grant arrived. */
   readonly acquiredAt: number;
   /** `ended`: given back, or on its way back. `lost`: final. */
@@ -59,17 +60,12 @@ export class HoldRecord<H extends Held = Held> {
   #outcome: Promise<void> | undefined;
   #fate: Fate | undefined;
 
-  constructor(
-    grant: H,
-    side: Side,
-    renewed: boolean,
-    frame: Frame | undefined,
-    now: Instant = instant(grant.clock),
-  ) {
+  constructor(grant: H, side: Side, { lease, frame, place }: Asked, now: Instant = instant(grant.clock)) {
     this.grant = grant;
     this.side = side;
-    this.renewed = renewed;
+    this.renewed = lease === undefined;
     if (frame) this.frame = frame;
+    if (place) this.place = place;
     this.acquiredAt = now.wall;
   }
 

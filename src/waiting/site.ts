@@ -79,6 +79,12 @@ export class Site implements Timed {
     return this.#line.all().map(({ waiter }) => waiter);
   }
 
+  /** The first in line keeps the tickets of all behind it alive: their wire ids. */
+  behind(waiter: Waiter): readonly string[] {
+    if (waiter !== this.first) return [];
+    return this.waiters().flatMap((other) => (other === waiter ? [] : (other.wireId ?? [])));
+  }
+
   /** The waiter stands in line from now on, and tries only once it is the first. */
   join(waiter: Waiter): void {
     this.#add(waiter);

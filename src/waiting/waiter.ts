@@ -172,12 +172,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     return this.state === "queued" || this.state === "asleep";
   }
 
-  /** Milliseconds that its next try may take. */
-  protected get within(): number {
-    const { commandTimeout } = this.env.runner;
-    return this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
-  }
-
   /** A try begins: it sees all that was announced before. */
   protected tries(): void {
     this.state = "trying";
@@ -205,7 +199,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     const full = this.env.runner.cleanUp.refusal(this.lockName);
     if (full) return this.fail(full);
     this.tries();
-    this.begin(this.within + (this.env.replicas?.patience ?? 0), this.sentAt);
+    const { commandTimeout } = this.env.runner;
+    const within = this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
+    this.begin(within + (this.env.replicas?.patience ?? 0), this.sentAt);
   }
 
   /** Nothing of it is on its way. */
