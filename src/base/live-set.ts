@@ -45,7 +45,12 @@ export class LiveSet<T> {
   remove(item: T, key: unknown = item): void {
     const isRemoved = this.#live.get(key) === item ? this.#live.delete(key) : this.#live.delete(item);
     if (!isRemoved) return;
-    this.#renew();
+    // A Map that is added to and deleted from all the time makes itself a new table each time, and each table knows the next.
+    // One old table that got into the old space would keep all later ones, and what was in them, until a full collection.
+    if (++this.#removed > this.#live.size + SPARE) {
+      this.#live = new Map(this.#live);
+      this.#removed = 0;
+    }
     this.#client.runner.alive.release();
     if (this.#live.size > 0 || this.#onIdle.length === 0) return;
     for (const callback of this.#onIdle.splice(0)) callback();
@@ -54,15 +59,5 @@ export class LiveSet<T> {
   /** Resolves when the set is empty. */
   idle(): Promise<void> {
     return this.#live.size > 0 ? new Promise((resolve) => this.#onIdle.push(resolve)) : Promise.resolve();
-  }
-
-  /**
-   * A Map that is added to and deleted from all the time makes itself a new table each time, and each table knows the next.
-   * One old table that got into the old space would keep all later ones, and what was in them, until a full collection.
-   */
-  #renew(): void {
-    if (++this.#removed <= this.#live.size + SPARE) return;
-    this.#live = new Map(this.#live);
-    this.#removed = 0;
   }
 }

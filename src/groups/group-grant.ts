@@ -117,10 +117,6 @@ export class GroupGrant implements Held {
     return this.#release();
   }
 
-  closed(hold: HoldRecord): void {
-    this.owner.closed(hold);
-  }
-
   /** A member was lost, or was given back by an unlock of its own. */
   #seatEnded({ loss }: HoldRecord): void {
     if (this.hold.state !== "live") return;

@@ -36,7 +36,7 @@ import { follow } from "./follow.js";
 import { Grant } from "./grant.js";
 import { viewOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
-import { Keep } from "./keep.js";
+import { keep } from "./keep.js";
 import type { Asked } from "./options.js";
 
 const NOBODY: readonly string[] = [];
@@ -104,7 +104,8 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   /** Tells of its hold. From now on `lock.unlock()` finds one that is no run's. */
   protected override outcome(hold: HoldRecord<Grant> | undefined): unknown {
     if (!hold) return null;
-    if (!this.frame) this.owner?.opened(hold);
+    const { owner } = this;
+    if (owner && !this.frame) owner.opened(hold);
     const { holds, wireId: ownerId } = hold.grant;
     const waited = this.env.clock.mono() - this.begun;
     this.wanted.emit("acquired", { ownerId, waited, nested: holds[0] !== hold });
@@ -114,6 +115,8 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
 
   override step(): void {
     if (this.state === "over" || this.state === "trying") return;
+    // Of an owner that nobody else knows there are no other calls.
+    if (!this.owner) return this.env.sites.enter(this);
     const grant = this.#ownGrant;
     try {
       if (!this.#mayGoOn(grant)) return this.#awaitTurn();
@@ -318,7 +321,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     this.owner?.beginRun(this, this.lockKey);
     const nested = (error?: unknown) => this.#nested(grant, error);
-    new Keep(grant, this.lease).start().then(nested, nested);
+    keep(grant, this.lease).then(nested, nested);
   }
 
   #nested(grant: Grant, error?: unknown): void {

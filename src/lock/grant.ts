@@ -35,7 +35,7 @@ import type { Renewal } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
 import { type Held, HoldRecord } from "./hold-record.js";
-import { Keep } from "./keep.js";
+import { keep } from "./keep.js";
 import type { Asked } from "./options.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
@@ -117,7 +117,7 @@ export class Grant extends Leased implements Held, Counts {
 
   async extend(least: number): Promise<void> {
     const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
-    if (!this.lower(lease)) await new Keep(this, lease).start();
+    if (!this.lower(lease)) await keep(this, lease);
   }
 
   // Its holds
@@ -163,16 +163,12 @@ export class Grant extends Leased implements Held, Counts {
     return [...this.holds].reverse().find((hold) => hold.side === side);
   }
 
-  closed(hold: HoldRecord): void {
-    this.#owner?.closed(hold);
-  }
-
   giveBack(hold: HoldRecord<Grant>, now: Instant): Promise<void> {
     this.holds = this.holds.filter((other) => other !== hold);
     if (this.#off(hold.side)) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
-    const released = new Keep(this, undefined, isDowngrade).start();
+    const released = keep(this, undefined, isDowngrade);
     return released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {
@@ -185,9 +181,7 @@ export class Grant extends Leased implements Held, Counts {
   /** A hold whose release got no answer in time is given back once more. */
   askAgain(hold: HoldRecord<Grant>): Promise<void> {
     if (this.end) return this.end.again();
-    return this.state === "held"
-      ? new Keep(this).start().then(() => this.#tellRelease(hold))
-      : Promise.resolve();
+    return this.state === "held" ? keep(this).then(() => this.#tellRelease(hold)) : Promise.resolve();
   }
 
   // What the server says

@@ -27,8 +27,6 @@ export interface Held {
   askAgain(hold: HoldRecord): Promise<void>;
   /** Only its `Hold` can give it back, and the user has dropped that, and all that it has of its members. */
   readonly isGarbage: boolean;
-  /** `lock.unlock()` does not find the hold any more. */
-  closed(hold: HoldRecord): void;
 }
 
 interface Fate {
@@ -55,6 +53,8 @@ export class HoldRecord<H extends Held = Held> {
   isTold = true;
   /** The user may keep something else of the hold: its signal, or its owner. */
   isKept = false;
+  /** The owner whose `lock.unlock()` finds it. */
+  declare openIn?: OwnerRecord;
   /** Of a seat: the hold of the group. */
   declare group?: HoldRecord;
   #outcome: Promise<void> | undefined;
@@ -158,7 +158,7 @@ export class HoldRecord<H extends Held = Held> {
     const { grant } = this;
     const now = instant(grant.clock);
     grant.check(now);
-    grant.closed(this);
+    this.openIn?.closed(this);
     const loss = this.#fate?.loss;
     // A close of the client was told by the hold's signal already, so its unlock resolves.
     if (loss) return loss.reason === "closed" ? Promise.resolve() : failure(loss);

@@ -167,6 +167,7 @@ export class OwnerRecord {
   // Holds that `lock.unlock()` gives back, lost ones too, in the order of the grants
 
   opened(hold: HoldRecord): void {
+    hold.openIn = this;
     this.#open ??= [];
     this.#open.push(hold);
   }

@@ -310,11 +310,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   #finish(taken: boolean): void {
-    const wasOpen = this.isOpen;
     this.state = "over";
     for (const { sites } of this.wanted.envs) sites.calls.remove(this);
-    this.stop();
-    if (wasOpen && !taken) this.unsure();
+    if (this.stop() && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();
     this.site?.leave(this, taken);
     // The next in line has tried by now, so that the server knows a waiting writer at all times.
