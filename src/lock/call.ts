@@ -228,11 +228,12 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   }
 
   protected override ended(taken: boolean): void {
-    const { owner, frame } = this;
-    const into = this.#into;
+    const { owner } = this;
+    if (!taken) {
+      this.#into?.uncount(this.wanted.side);
+      if (this.frame) owner?.endRun(this.lockKey, this.frame);
+    }
     this.#into = undefined;
-    if (into && !taken) into.uncount(this.wanted.side);
-    if (!taken && frame) owner?.endRun(this.lockKey, frame);
     owner?.over(this);
   }
 
@@ -342,8 +343,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     const hold = grant.hold(this.wanted.side, this.asked, this.sentAt, now);
     if (owner) {
       owner.beginRun(this, this.lockKey);
-      if (isNested) owner.recheck(this.lockKey);
-      else owner.granted(grant);
+      if (!isNested) owner.granted(grant);
     }
     trace?.('lock "%s": granted to %s', this.lockName, grant.wireId);
     this.grant(hold);

@@ -200,8 +200,8 @@ export abstract class LockFace<H extends Hold = Hold> {
     const { wait, signal } = asked;
     if (signal?.aborted) throw signal.reason;
     const isBound = mustHave && wait !== Number.POSITIVE_INFINITY;
-    const call = async () => (isBound ? this.#inTime(asked) : this.acquire(asked));
     if (!isHeard(callChannel)) return isBound ? this.#inTime(asked) : this.acquire(asked);
+    const call = async () => (isBound ? this.#inTime(asked) : this.acquire(asked));
     const { lockName, kind } = this.#wanted;
     return traceCall({ clientId: this.#env.clientId, lockName, kind }, asked, call);
   }

@@ -85,13 +85,6 @@ export class OwnerRecord {
     this.resume(of.lockKey);
   }
 
-  /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
-  recheck(lockKey: string): void {
-    for (const call of this.#calling(lockKey)) {
-      if (call.isAside && !this.admits(call, lockKey)) call.step();
-    }
-  }
-
   /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
   isAsking(isWanted: (call: OwnCall) => boolean): boolean {
     return [...(this.#calls ?? [])].some((call) => !call.frame && isWanted(call));
