@@ -6,10 +6,8 @@
 import { trace } from "../base/trace.js";
 import type { Kind } from "../kinds/kind.js";
 import { follow } from "../lock/follow.js";
-import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
-import { type Frame, grantsAround } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/owner.js";
 import { Waiter } from "../waiting/waiter.js";
 import { GroupGrant } from "./group-grant.js";
@@ -21,8 +19,7 @@ export abstract class GroupCall<M extends Members = Members>
   extends Waiter<M, HoldRecord<GroupGrant>>
   implements OwnCall
 {
-  readonly asked: Asked;
-  readonly frame: Frame | undefined;
+  declare readonly asked: Asked;
   /** All seats are one owner's, so that both sides of one lock know each other. */
   readonly owner: OwnerRecord;
   /** Of this round, in the one order of all groups. */
@@ -33,8 +30,6 @@ export abstract class GroupCall<M extends Members = Members>
 
   constructor(members: M, asked: Asked) {
     super(members, asked);
-    this.asked = asked;
-    this.frame = asked.frame;
     this.owner = asked.owner ?? new OwnerRecord();
     // Of an owner that nobody else knows there are no other calls.
     asked.owner?.begin(this);
@@ -42,10 +37,6 @@ export abstract class GroupCall<M extends Members = Members>
 
   /** A seat is over: granted, refused, failed, or not wanted any more. */
   abstract voted(seat: Seat): void;
-
-  override heldMeanwhile(): readonly Grant[] {
-    return grantsAround(this.owner, this.asked.caller);
-  }
 
   /** The first member's, as events tell it from the first time on. */
   override get toldId(): string {

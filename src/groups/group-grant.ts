@@ -39,13 +39,13 @@ export class GroupGrant implements Held {
   /** Milliseconds of the last extend: seats that join are extended, too. */
   #term: number | undefined;
 
-  constructor({ wanted: members, owner, asked, begun, seats }: GroupCall) {
+  constructor({ wanted: members, owner, asked, seats }: GroupCall) {
     this.members = members;
     this.owner = owner;
     this.lockName = members.lockName;
     this.lockKey = members.lockKey;
     this.clock = members.env.clock;
-    this.#waited = this.clock.mono() - begun;
+    this.#waited = this.clock.mono() - asked.begun;
     this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
     this.#isPrivate = asked.owner === undefined;
     const granted = this.#seats.filter(({ hold }) => hold);

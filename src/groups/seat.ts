@@ -70,10 +70,10 @@ export class Seat extends Call {
 
   /** The group does not want it: its count is given back. */
   leave(): void {
-    const { hold, frame } = this;
+    const { hold, asked } = this;
     if (!hold) return this.end(NOT_WANTED);
     void quietly(hold.release());
-    if (frame) this.owner?.endRun(this.lockKey, frame);
+    if (asked.frame) this.owner?.endRun(this.lockKey, asked.frame);
   }
 
   /** The call for the group ends it, by an error that is the group's. */

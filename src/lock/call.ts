@@ -25,7 +25,7 @@ import { type Instant, instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
 import type { Kind, Released, Try } from "../kinds/kind.js";
-import { encloses, type Frame, grantsAround } from "../owner/context.js";
+import { encloses } from "../owner/context.js";
 import type { OwnCall, OwnerRecord } from "../owner/owner.js";
 import type { Listener } from "../pubsub/router.js";
 import type { PlainCommand } from "../redis/command.js";
@@ -42,7 +42,7 @@ import type { Asked } from "./options.js";
 const NOBODY: readonly string[] = [];
 
 export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Try {
-  readonly asked: Asked;
+  declare readonly asked: Asked;
   readonly owner: OwnerRecord | undefined;
   readonly lease: number;
   /** Waiters of this process whose tickets its try refreshes. */
@@ -57,7 +57,6 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
 
   constructor(kind: Kind, asked: Asked) {
     super(kind, asked);
-    this.asked = asked;
     this.owner = asked.owner;
     this.lease = asked.lease ?? kind.env.settings.watchdogTimeout;
     this.owner?.begin(this);
@@ -65,14 +64,6 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
 
   get lockKey(): string {
     return this.wanted.lockKey;
-  }
-
-  get frame(): Frame | undefined {
-    return this.asked.frame;
-  }
-
-  override heldMeanwhile(): readonly Grant[] {
-    return grantsAround(this.owner, this.asked.caller);
   }
 
   /** Its wire id: minted at the first try, and anew once it is over. */
@@ -105,10 +96,9 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   protected override outcome(hold: HoldRecord<Grant> | undefined): unknown {
     if (!hold) return null;
     const { owner } = this;
-    if (owner && !this.frame) owner.opened(hold);
+    if (owner && !this.asked.frame) owner.opened(hold);
     const { holds, wireId: ownerId } = hold.grant;
-    const waited = this.env.clock.mono() - this.begun;
-    this.wanted.emit("acquired", { ownerId, waited, nested: holds[0] !== hold });
+    this.wanted.emit("acquired", { ownerId, waited: this.waited, nested: holds[0] !== hold });
     follow(this.wanted, hold);
     return viewOf(hold);
   }
@@ -231,7 +221,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     const { owner } = this;
     if (!taken) {
       this.#into?.uncount(this.wanted.side);
-      if (this.frame) owner?.endRun(this.lockKey, this.frame);
+      if (this.asked.frame) owner?.endRun(this.lockKey, this.asked.frame);
     }
     this.#into = undefined;
     owner?.over(this);
@@ -330,7 +320,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     this.#into = undefined;
     if (grant.isHeld && error === undefined) return this.#accept(grant, instant(this.env.clock));
     grant.uncount(this.wanted.side);
-    if (this.frame) this.owner?.endRun(this.lockKey, this.frame);
+    if (this.asked.frame) this.owner?.endRun(this.lockKey, this.asked.frame);
     if (grant.isHeld) return this.fail(error);
     this.rest();
     this.step();

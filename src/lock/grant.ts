@@ -205,15 +205,15 @@ export class Grant extends Leased implements Held, Counts {
     if (this.state === "held") this.#lose(new LockLostError(this.lockName, reason, since));
   }
 
-  /** END has answered the release of the last hold, `hold`, that was sent at `begun`. */
-  over(found: number, begun: Instant, now: Instant, hold: HoldRecord<Grant> | undefined): void {
-    if (!hold) return;
+  /** END has answered the release of the last hold, `hold`, that was sent at `begun`. Gives the loss if it was lost. */
+  over(found: number, begun: Instant, now: Instant, hold?: HoldRecord<Grant>): LockLostError | undefined {
+    if (!hold) return undefined;
     // Its answer was lost, its tombstone lapsed, and a repetition found nothing.
     const isLate = elapsed(begun, now) > TOMBSTONE_TTL;
-    if (found > 0 || isLate) return this.#tellRelease(hold, now);
-    const loss = this.#lossBy(found);
-    this.#loseHold(hold, loss);
-    throw loss;
+    const loss = found > 0 || isLate ? undefined : this.#lossBy(found);
+    if (loss) this.#loseHold(hold, loss);
+    else this.#tellRelease(hold, now);
+    return loss;
   }
 
   /** The last hold is given back, or the last call came to nothing. */

@@ -6,6 +6,7 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import { around } from "../base/outside.js";
 import type { Grant } from "../lock/grant.js";
+import type { Asked } from "../lock/options.js";
 import type { OwnerRecord } from "./owner.js";
 
 export interface Frame {
@@ -65,10 +66,10 @@ export function scopeOwner(): OwnerRecord | undefined {
   return nearest(({ isScope }) => isScope)?.owner;
 }
 
-/** What an owner holds, and the owners of a frame and of those around it, as far as they are open. */
-export function grantsAround(owner: OwnerRecord | undefined, frame: Frame | undefined): Grant[] {
+/** What the owner of a call holds, and the owners of the scopes and runs around it, as far as they are open. */
+export function grantsAround({ owner, caller }: Partial<Asked>): Grant[] {
   const owners = new Set(owner ? [owner] : []);
-  for (let each = frame; each?.open; each = each.parent) owners.add(each.owner);
+  for (let each = caller; each?.open; each = each.parent) owners.add(each.owner);
   return [...owners].flatMap((each) => each.grants());
 }
 
