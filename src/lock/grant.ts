@@ -255,7 +255,8 @@ export class Grant extends Leased implements Held, Counts {
 
   #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
     trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
-    if (hold.isTold) this.tell("released", { held: now.wall - hold.acquiredAt });
+    if (!hold.isTold) return;
+    this.kind.emit("released", { ownerId: this.wireId, held: now.wall - hold.acquiredAt });
   }
 
   /** Why it is gone, and since when, as far as that is known. */
