@@ -69,9 +69,7 @@ class Durations {
   sum = 0;
   readonly #counts: number[] = new Array<number>(BOUNDS.length + 1).fill(0);
 
-  /** Durations that are not known are not counted. */
-  add(ms: number | undefined): void {
-    if (ms === undefined) return;
+  add(ms: number): void {
     this.count++;
     this.sum += ms;
     let i = 0;
@@ -106,10 +104,7 @@ export class Figures {
       if (nested) this.#counts.nested++;
       this.#wait.add(waited);
     },
-    released: ({ held }) => {
-      this.#counts.released++;
-      this.#hold.add(held);
-    },
+    released: ({ held }) => this.#ended("released", held),
     waiting: noop,
     rejected: () => void this.#counts.rejected++,
     gaveUp: ({ reason }) => {
@@ -118,14 +113,16 @@ export class Figures {
     longHold: noop,
     renewed: () => void this.#counts.renewals++,
     suspended: noop,
-    lost: ({ held }) => {
-      this.#counts.lost++;
-      this.#hold.add(held);
-    },
+    lost: ({ held }) => this.#ended("lost", held),
     error: noop,
   };
 
   snapshot(now: Pick<LockClientStats, "commands" | "held" | "waiting">): LockClientStats {
     return { ...this.#counts, ...now, wait: this.#wait.snapshot(), hold: this.#hold.snapshot() };
+  }
+
+  #ended(how: "released" | "lost", held: number | undefined): void {
+    this.#counts[how]++;
+    if (held !== undefined) this.#hold.add(held);
   }
 }
