@@ -306,6 +306,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     // Its own tries are not needed any more.
     void this.withdraw();
     this.tries();
+    // It has no command of its own meanwhile, and the close of the client ends it.
     this.known();
     this.#into = grant;
     grant.count(this.wanted.side);
@@ -318,10 +319,11 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   #nested(grant: Grant, error?: unknown): void {
     if (this.#into !== grant) return;
     this.#into = undefined;
-    if (grant.isHeld && error === undefined) return this.#accept(grant, instant(this.env.clock));
+    const { isHeld } = grant;
+    if (isHeld && error === undefined) return this.#accept(grant, instant(this.env.clock));
     grant.uncount(this.wanted.side);
     if (this.asked.frame) this.owner?.endRun(this.lockKey, this.asked.frame);
-    if (grant.isHeld) return this.fail(error);
+    if (isHeld) return this.fail(error);
     this.rest();
     this.step();
   }
