@@ -99,6 +99,14 @@ export class HoldRecord<H extends Held = Held> {
     return this.#fate.controller.signal;
   }
 
+  /** Whoever has no owner of his own has one from now on, whose `lock.unlock()` finds this hold. */
+  get owner(): OwnerRecord {
+    this.keep();
+    const { owner } = this.grant;
+    if (!this.openIn && !this.frame && !this.group && !this.isReturned) owner.opened(this);
+    return owner;
+  }
+
   /** The user may keep something else than the view. */
   keep(): void {
     this.isKept = true;
