@@ -5,8 +5,7 @@
  */
 import { type Clock, elapsedSince } from "../base/clock.js";
 import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
-import { List } from "../base/list.js";
-import { SharedTimeout } from "../base/shared-timeout.js";
+import { TimerHeap } from "../base/timer-heap.js";
 import { noop } from "../base/work.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { CleanUp } from "./cleanup.js";
@@ -36,10 +35,8 @@ export class CommandRunner {
   /** Those that it talks to. */
   readonly servers: Servers;
   readonly cleanUp: CleanUp;
-  /** One timer for all commands that have `commandTimeout`. */
-  readonly limit: SharedTimeout<Command>;
-  /** Commands with a timer of their own. */
-  readonly timed: List<Command> = new List();
+  /** Commands without an answer, by when their time is up. */
+  readonly open: TimerHeap<Command>;
   /** How often the connection was lost. */
   connectionEpoch = 0;
   /** The command by which scripts announce a release. Scripts wait until that is known. */
@@ -58,7 +55,7 @@ export class CommandRunner {
     this.clock = clock;
     this.commandTimeout = commandTimeout;
     this.isCluster = isCluster(connection);
-    this.limit = new SharedTimeout(clock, commandTimeout);
+    this.open = new TimerHeap(clock, () => this.#expire());
     this.servers = new Servers(connection, clock, commandTimeout);
     this.sender = new Sender(connection, legacyServer);
     this.cleanUp = new CleanUp(this.servers);
@@ -72,7 +69,7 @@ export class CommandRunner {
   watch(connection: Connection): void {
     const lost = () => {
       this.connectionEpoch++;
-      for (const command of this.commands()) command.unsure();
+      for (const command of this.open.all()) command.unsure();
     };
     // A cluster stays connected when it loses a node, and tells of the node instead.
     for (const loss of ["close", "-node", "node error"]) connection.on(loss, lost);
@@ -155,13 +152,13 @@ export class CommandRunner {
   close(): void {
     this.isClosed = true;
     this.cleanUp.close();
-    for (const command of this.commands()) command.close();
-    this.limit.close();
+    for (const command of this.open.all()) command.close();
+    this.open.close();
   }
 
-  /** All commands without an answer. */
-  commands(): Command[] {
-    return [...this.limit.running.all(), ...this.timed.all()];
+  #expire(): void {
+    const now = this.clock.mono();
+    for (let { first } = this.open; first && first.dueAt <= now; { first } = this.open) first.expire();
   }
 
   async #askForSharded(): Promise<void> {

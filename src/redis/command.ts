@@ -6,7 +6,7 @@
  */
 import { type Instant, instant } from "../base/clock.js";
 import { ClientClosedError, isLockError, type LockError } from "../base/errors.js";
-import type { Timed } from "../base/shared-timeout.js";
+import type { Due } from "../base/timer-heap.js";
 import { type AnyScript, isReplyOf, type ScriptCall } from "../scripts/script.js";
 import type { CommandRunner } from "./command-runner.js";
 import { finalError, forbiddenKeys, forbidsKey, isMissingScript, isReply, scrubbed } from "./failures.js";
@@ -33,19 +33,16 @@ export interface PlainCommand {
   readonly send: () => Promise<unknown>;
 }
 
-export abstract class Command implements Timed {
-  declare next: this | undefined;
-  declare prev: this | undefined;
-  declare list: object | undefined;
-  declare endsAt: number;
-  /** Cancels the timer of a command with a time-out of its own. */
-  declare cancel: (() => void) | undefined;
+export abstract class Command implements Due {
+  /** When its time is up. */
+  dueAt = 0;
+  /** Its place among the commands that are open. */
+  index = -1;
   /** When it was begun: what the server grants to it counts from then, and what answers an earlier beginning is late. */
   sentAt: Instant = NEVER;
   /** It goes on though its time was up. */
   #isLeftover = false;
   readonly #runner: CommandRunner;
-  #isOpen = false;
   /** ioredis has the command. */
   #inFlight = false;
   /** The server that owes the answer. */
@@ -100,23 +97,18 @@ export abstract class Command implements Timed {
   }
 
   get isOpen(): boolean {
-    return this.#isOpen;
+    return this.index >= 0;
   }
 
   /** Sends it until it is answered, fails for good, or `within` milliseconds are over. */
   begin(within: number = this.#runner.commandTimeout, now: Instant = instant(this.#runner.clock)): void {
-    const { alive, clock, isClosed, limit, timed } = this.#runner;
-    this.#isOpen = true;
+    const { alive, isClosed, open } = this.#runner;
     this.sentAt = now;
     this.#isLeftover = false;
     this.#cause = undefined;
     this.#pause = FIRST_PAUSE;
     alive.need();
-    if (within === limit.ms) limit.start(this, now.mono);
-    else {
-      timed.add(this);
-      this.cancel = clock.after(within, () => this.expire());
-    }
+    open.put(this, now.mono + within);
     this.send();
     // What close() itself causes is sent once, and not waited for.
     if (isClosed) this.close();
@@ -124,7 +116,7 @@ export abstract class Command implements Timed {
 
   /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */
   send(anew = false): void {
-    if (!this.#isOpen) return;
+    if (!this.isOpen) return;
     const { sentAt } = this;
     const { prepared, sender, servers } = this.#runner;
     try {
@@ -149,16 +141,15 @@ export abstract class Command implements Timed {
 
   /** The time is up, the outcome unknown. */
   expire(): void {
-    if (!this.#isOpen) return;
     const server = this.#server;
-    const { alive, cleanUp, limit, servers } = this.#runner;
+    const { alive, cleanUp, clock, commandTimeout, open, servers } = this.#runner;
     // A refusal was an answer, if one that is of no use.
     if (this.#inFlight) server?.gaveUp();
     servers.resetSilent();
     if (this.goesOn()) {
       if (!this.#isLeftover) alive.leave();
       this.#isLeftover = true;
-      limit.start(this);
+      open.put(this, clock.mono() + commandTimeout);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
       // would pile up. But if the key has another master by now, the command has to go there.
       if (servers.of(this.#keys?.[0]) !== server) this.send();
@@ -177,17 +168,12 @@ export abstract class Command implements Timed {
 
   /** Ends the command: an answer that comes is late. False if it had ended before. */
   stop(): boolean {
-    if (!this.#isOpen) return false;
-    this.#isOpen = false;
+    if (!this.isOpen) return false;
     this.#cancelPause?.();
-    if (this.cancel) {
-      this.cancel();
-      this.cancel = undefined;
-    }
     this.#server?.callEnded();
     this.#server = undefined;
-    const { alive, limit, timed } = this.#runner;
-    if (!limit.running.remove(this)) timed.remove(this);
+    const { alive, open } = this.#runner;
+    open.remove(this);
     if (this.#isLeftover) alive.done();
     else alive.release();
     return true;
@@ -195,7 +181,7 @@ export abstract class Command implements Timed {
 
   /** Whether it is open since then. */
   #isBegun(sentAt: Instant): boolean {
-    return this.#isOpen && sentAt === this.sentAt;
+    return this.isOpen && sentAt === this.sentAt;
   }
 
   /** It waits until it is known how releases are announced. */

@@ -7,7 +7,7 @@
  */
 import { type Instant, instant, onMono } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
-import { outside } from "../base/outside.js";
+import { TimerHeap } from "../base/timer-heap.js";
 import { trace } from "../base/trace.js";
 import { Command } from "../redis/command.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -15,7 +15,6 @@ import { isOfOneKey } from "../redis/failures.js";
 import { slotOf } from "../redis/slots.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Leased } from "./leased.js";
-import { TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -42,14 +41,13 @@ export type RenewalScript = (renewals: readonly Renewal[], lease: number) => Scr
 export class Watchdog {
   readonly #runner: CommandRunner;
   readonly #lease: number;
-  readonly #heap = new TimerHeap();
-  #armedFor = NEVER;
-  #cancel: (() => void) | undefined;
+  readonly #heap: TimerHeap<Leased>;
 
   /** `lease`: milliseconds that each renewal asks for. */
   constructor(runner: CommandRunner, lease: number) {
     this.#runner = runner;
     this.#lease = lease;
+    this.#heap = new TimerHeap(runner.clock, () => this.#tick());
   }
 
   /** Schedules `leased` anew, or removes it if nothing is due any more. */
@@ -57,12 +55,8 @@ export class Watchdog {
     const { state, isRenewed, endsAt, renewAt } = leased;
     const renewOrEnd = isRenewed ? Math.min(endsAt, renewAt) : endsAt;
     const dueAt = state === "held" ? renewOrEnd : NEVER;
-    if (dueAt === NEVER) {
-      this.#heap.remove(leased);
-      return;
-    }
-    this.#heap.put(leased, dueAt);
-    if (dueAt < this.#armedFor) this.#arm();
+    if (dueAt === NEVER) this.#heap.remove(leased);
+    else this.#heap.put(leased, dueAt);
   }
 
   /**
@@ -85,23 +79,10 @@ export class Watchdog {
 
   /** Nothing that it watches is held any more. */
   close(): void {
-    this.#cancel?.();
-  }
-
-  /** Sets the timer if an entry is due before it fires. A timer that fires early costs less than moving it each time. */
-  #arm(): void {
-    const { first } = this.#heap;
-    if (!first || first.dueAt >= this.#armedFor) return;
-    this.#cancel?.();
-    this.#armedFor = first.dueAt;
-    const { clock } = this.#runner;
-    outside(() => {
-      this.#cancel = clock.after(Math.max(0, Math.ceil(first.dueAt - clock.mono())), () => this.#tick());
-    });
+    this.#heap.close();
   }
 
   #tick(): void {
-    this.#armedFor = NEVER;
     const horizon = this.#runner.clock.mono() + this.#lease * SLACK;
     const near: Leased[] = [];
     for (let first = this.#heap.first; first && first.dueAt <= horizon; first = this.#heap.first) {
@@ -120,7 +101,6 @@ export class Watchdog {
       this.watch(leased);
     }
     for (const batch of this.#batches(renewals)) this.#send(batch);
-    this.#arm();
   }
 
   /** On a cluster keys of different slots must not share a command. */
