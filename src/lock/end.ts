@@ -54,9 +54,7 @@ export class End extends Command {
 
   /** @throws LOCK_LOST if it was gone before, UNAVAILABLE without an answer in time */
   start(now: Instant): Promise<void> {
-    const { env } = this.#grant;
     const outcome = this.#ask();
-    env.workBegun();
     this.begin(undefined, now);
     return outcome;
   }
@@ -115,7 +113,6 @@ export class End extends Command {
   }
 
   #over(): void {
-    this.#grant.env.workDone();
     this.#grant.state = "over";
     this.#owner?.answered(this.#grant);
   }
@@ -154,9 +151,7 @@ export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord)
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
     return env.runner.callUntilAnswered(kind.lockName, call, noop);
   };
-  const work = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
+  return quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
     owner?.answered(ended),
   );
-  env.settle(work);
-  return work;
 }

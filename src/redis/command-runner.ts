@@ -5,6 +5,7 @@
  */
 import { type Clock, elapsedSince } from "../base/clock.js";
 import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
+import { setImmediate } from "../base/platform.js";
 import { TimerHeap } from "../base/timer-heap.js";
 import { noop } from "../base/work.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -12,7 +13,8 @@ import { CleanUp } from "./cleanup.js";
 import { Command, type PlainCommand } from "./command.js";
 import { type Connection, isCluster } from "./connection.js";
 import { lacksCommand } from "./failures.js";
-import type { KeepAlive } from "./keep-alive.js";
+import { KeepAlive } from "./keep-alive.js";
+import { ownConnection } from "./own-connection.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
 
@@ -27,7 +29,7 @@ export interface CommandRunnerOptions {
 export class CommandRunner {
   readonly connection: Connection;
   /** Is told while commands have no answer. */
-  readonly alive: KeepAlive;
+  readonly alive: KeepAlive = new KeepAlive(() => this.open.first !== undefined);
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly isCluster: boolean;
@@ -44,14 +46,16 @@ export class CommandRunner {
   /** {@link publishCommand} is known. */
   prepared: boolean;
   isClosed = false;
+  /** Called when no command is open any more. */
+  readonly onIdle: (() => void)[] = [];
   #preparing: Promise<void> | undefined;
   #arrival: Promise<void> | undefined;
 
-  /** `connection`: the client's own. */
-  constructor(connection: Connection, alive: KeepAlive, options: CommandRunnerOptions) {
+  /** `given`: the connection of the user, from which it makes its own. */
+  constructor(given: Connection, options: CommandRunnerOptions) {
     const { clock, commandTimeout, legacyServer } = options;
+    const connection = ownConnection(given, this.alive);
     this.connection = connection;
-    this.alive = alive;
     this.clock = clock;
     this.commandTimeout = commandTimeout;
     this.isCluster = isCluster(connection);
@@ -104,13 +108,11 @@ export class CommandRunner {
    * Runs a script or a command that may be repeated, and again while failures may pass.
    * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
-  call<T>(lockName: string, request: Request, read: (reply: unknown) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const full = this.cleanUp.refusal(lockName);
-      if (full) return reject(full);
-      if (this.isClosed) return reject(new ClientClosedError(lockName));
-      new PromisedCommand(this, lockName, { request, read, longest: 0, resolve, reject }).begin();
-    });
+  async call<T>(lockName: string, request: Request, read: (reply: unknown) => T): Promise<T> {
+    const full = this.cleanUp.refusal(lockName);
+    if (full) throw full;
+    if (this.isClosed) throw new ClientClosedError(lockName);
+    return this.callUntilAnswered(lockName, request, read, 0);
   }
 
   /**
@@ -132,7 +134,11 @@ export class CommandRunner {
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
     const send = () => this.connection.call(name, ...args);
-    return this.call("", { send }, (reply) => reply);
+    return this.call(
+      "",
+      () => ({ send }),
+      (reply) => reply,
+    );
   }
 
   /** The outcome of `work`, or UNAVAILABLE after `ms` milliseconds (default `commandTimeout`), while the work goes on. */
@@ -146,6 +152,14 @@ export class CommandRunner {
   /** The error of a call that got no usable answer. Its default cause is the trouble of the connection, or of the server. */
   unavailable(lockName: string, cause: Error = this.servers.cause): RedisUnavailableError {
     return new RedisUnavailableError(lockName, cause);
+  }
+
+  /** Resolves when all commands have been answered, and those that follow from their answers. */
+  async idle(): Promise<void> {
+    do {
+      if (this.open.first) await new Promise<void>((resolve) => this.onIdle.push(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (this.open.first);
   }
 
   /** Ends all commands. */
@@ -174,8 +188,8 @@ export class CommandRunner {
   }
 }
 
-/** What is sent; or makes it, anew for each sending. */
-type Request = ScriptCall | PlainCommand | (() => ScriptCall | PlainCommand);
+/** Makes what is sent, anew for each sending. */
+type Request = () => ScriptCall | PlainCommand;
 
 /** What a command with a promise needs until it ends. */
 interface Work<T> {
@@ -191,22 +205,19 @@ class PromisedCommand<T> extends Command {
   override readonly lockName: string;
   /** Undefined once the command has ended, since ioredis may keep this object for long after that. */
   #work: Work<T> | undefined;
-  readonly #clock: Clock;
 
   constructor(runner: CommandRunner, lockName: string, work: Work<T>) {
     super(runner);
     this.lockName = lockName;
     this.#work = work;
-    this.#clock = runner.clock;
   }
 
   protected override request(): ScriptCall | PlainCommand {
-    const { request } = this.#given;
-    return typeof request === "function" ? request() : request;
+    return this.#given.request();
   }
 
   protected override goesOn(): boolean {
-    return elapsedSince(this.#clock, this.sentAt) < this.#given.longest;
+    return elapsedSince(this.runner.clock, this.sentAt) < this.#given.longest;
   }
 
   protected override answered(reply: unknown): void {

@@ -42,7 +42,7 @@ export abstract class Command implements Due {
   sentAt: Instant = NEVER;
   /** It goes on though its time was up. */
   #isLeftover = false;
-  readonly #runner: CommandRunner;
+  protected readonly runner: CommandRunner;
   /** ioredis has the command. */
   #inFlight = false;
   /** The server that owes the answer. */
@@ -57,7 +57,7 @@ export abstract class Command implements Due {
   #keys: readonly string[] | undefined;
 
   constructor(runner: CommandRunner) {
-    this.#runner = runner;
+    this.runner = runner;
   }
 
   abstract readonly lockName: string;
@@ -93,7 +93,7 @@ export abstract class Command implements Due {
 
   /** The error of a command whose time is up; its cause is what its last sending failed with, if it did. */
   protected unavailable(): unknown {
-    return this.#runner.unavailable(this.lockName, this.#cause);
+    return this.runner.unavailable(this.lockName, this.#cause);
   }
 
   get isOpen(): boolean {
@@ -101,8 +101,8 @@ export abstract class Command implements Due {
   }
 
   /** Sends it until it is answered, fails for good, or `within` milliseconds are over. */
-  begin(within: number = this.#runner.commandTimeout, now: Instant = instant(this.#runner.clock)): void {
-    const { alive, isClosed, open } = this.#runner;
+  begin(within: number = this.runner.commandTimeout, now: Instant = instant(this.runner.clock)): void {
+    const { alive, isClosed, open } = this.runner;
     this.sentAt = now;
     this.#isLeftover = false;
     this.#cause = undefined;
@@ -118,7 +118,7 @@ export abstract class Command implements Due {
   send(anew = false): void {
     if (!this.isOpen) return;
     const { sentAt } = this;
-    const { prepared, sender, servers } = this.#runner;
+    const { prepared, sender, servers } = this.runner;
     try {
       const call = this.request();
       if (call.script && !prepared) return this.#sendPrepared(sentAt);
@@ -142,12 +142,12 @@ export abstract class Command implements Due {
   /** The time is up, the outcome unknown. */
   expire(): void {
     const server = this.#server;
-    const { alive, cleanUp, clock, commandTimeout, open, servers } = this.#runner;
+    const { alive, cleanUp, clock, commandTimeout, open, servers } = this.runner;
     // A refusal was an answer, if one that is of no use.
     if (this.#inFlight) server?.gaveUp();
     servers.resetSilent();
     if (this.goesOn()) {
-      if (!this.#isLeftover) alive.leave();
+      if (!this.#isLeftover) alive.release();
       this.#isLeftover = true;
       open.put(this, clock.mono() + commandTimeout);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
@@ -172,10 +172,10 @@ export abstract class Command implements Due {
     this.#cancelPause?.();
     this.#server?.callEnded();
     this.#server = undefined;
-    const { alive, open } = this.#runner;
+    const { alive, onIdle, open } = this.runner;
     open.remove(this);
-    if (this.#isLeftover) alive.done();
-    else alive.release();
+    if (onIdle.length > 0 && !open.first) for (const callback of onIdle.splice(0)) callback();
+    if (!this.#isLeftover) alive.release();
     return true;
   }
 
@@ -186,7 +186,7 @@ export abstract class Command implements Due {
 
   /** It waits until it is known how releases are announced. */
   #sendPrepared(sentAt: Instant): void {
-    this.#runner.prepare().then(
+    this.runner.prepare().then(
       () => {
         if (this.#isBegun(sentAt)) this.send();
       },
@@ -197,7 +197,7 @@ export abstract class Command implements Due {
   /** Another server than before owes the answer. */
   #owedBy(server: Server): void {
     this.#server?.callEnded();
-    server.callBegun(this.#server ? this.#runner.clock.mono() : this.sentAt.mono);
+    server.callBegun(this.#server ? this.runner.clock.mono() : this.sentAt.mono);
     this.#server = server;
   }
 
@@ -208,25 +208,25 @@ export abstract class Command implements Due {
     reply: unknown,
     script: AnyScript | undefined,
   ): void {
-    const now = instant(this.#runner.clock);
+    const now = instant(this.runner.clock);
     server.answered(now.mono);
     // A proxy, or a server that is not Redis, may answer anything.
     if (script && !isReplyOf(script, reply)) return this.#refused(sentAt, strange());
     if (!this.#isBegun(sentAt)) {
-      this.#runner.cleanUp.abandoned.delete(this);
+      this.runner.cleanUp.abandoned.delete(this);
       return this.late(reply, tag);
     }
     this.stop();
     try {
       this.answered(reply, now);
     } catch (error) {
-      this.failed(isLockError(error) ? error : this.#runner.unavailable(this.lockName, strange()));
+      this.failed(isLockError(error) ? error : this.runner.unavailable(this.lockName, strange()));
     }
   }
 
   #refused(sentAt: Instant, error: unknown): void {
     if (!this.#isBegun(sentAt)) {
-      this.#runner.cleanUp.abandoned.delete(this);
+      this.runner.cleanUp.abandoned.delete(this);
       return;
     }
     this.#inFlight = false;
@@ -234,7 +234,7 @@ export abstract class Command implements Due {
     const final = this.#final(error);
     if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(sentAt, error, this.#keys);
     if (final) return this.#fail(final);
-    const { clock, servers } = this.#runner;
+    const { clock, servers } = this.runner;
     this.#cause = scrubbed(error);
     if (isReply(error)) servers.note(this.#cause, this.#server);
     this.#cancelPause?.();
@@ -244,13 +244,13 @@ export abstract class Command implements Due {
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */
   #nameKeys(sentAt: Instant, error: unknown, keys: readonly string[]): void {
-    void forbiddenKeys(this.#runner.connection, keys).then((forbidden) => {
+    void forbiddenKeys(this.runner.connection, keys).then((forbidden) => {
       if (this.#isBegun(sentAt)) this.#fail(this.#final(error, forbidden) as LockError);
     });
   }
 
   #final(error: unknown, forbidden?: readonly string[]): LockError | undefined {
-    return finalError(error, this.lockName, this.#runner.isCluster, forbidden);
+    return finalError(error, this.lockName, this.runner.isCluster, forbidden);
   }
 
   #fail(error: unknown): void {

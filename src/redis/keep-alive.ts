@@ -20,9 +20,14 @@ export class KeepAlive {
   readonly #connections = new Set<Connection>();
   /** Keeps the process alive while it is referenced. */
   readonly #timer = setInterval(noop, LONGEST_TIMER).unref();
+  readonly #hasWork: () => boolean;
   #needs = 0;
-  #leftovers = 0;
   #isClosed = false;
+
+  /** `hasWork`: whether a command has no answer, be it one that is left to do. */
+  constructor(hasWork: () => boolean) {
+    this.#hasWork = hasWork;
+  }
 
   /** Somebody needs the connections, until {@link release}. */
   need(): void {
@@ -33,16 +38,6 @@ export class KeepAlive {
 
   release(): void {
     if (--this.#needs === 0) this.#timer.unref();
-  }
-
-  /** From now on a need is one of what is left to do, until {@link done}. */
-  leave(): void {
-    this.#leftovers++;
-    this.release();
-  }
-
-  done(): void {
-    this.#leftovers--;
   }
 
   /** Milliseconds before the n-th attempt to connect in a row; null: ioredis makes none, since its timer would hold the process. */
@@ -82,7 +77,7 @@ export class KeepAlive {
   }
 
   #revive(connection: Connection): void {
-    const isWanted = this.#isNeeded || this.#leftovers > 0;
+    const isWanted = this.#isNeeded || this.#hasWork();
     if (isWanted && this.#connections.has(connection) && connection.status === "end")
       connection.connect().catch(noop); // its events tell why
   }

@@ -70,9 +70,7 @@ export class SharedNumber extends Wanted {
   undo(id: string, undoing: (id: string) => Promise<unknown>): Promise<void> {
     const { env, key, siteName: name } = this;
     const undo = ([first = ""]: readonly string[]) => undoing(first);
-    const undone = quietly(env.runner.cleanUp.add(id, { key, name, together: false, undo }));
-    env.settle(undone);
-    return undone;
+    return quietly(env.runner.cleanUp.add(id, { key, name, together: false, undo }));
   }
 
   /**
@@ -106,11 +104,10 @@ export class SharedNumber extends Wanted {
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   async goOn<T>(begin: () => Promise<T>): Promise<T> {
-    const { env, lockName } = this;
-    const { runner } = env;
+    const { lockName } = this;
+    const { runner } = this.env;
     this.assertNotEnded();
     const work = begin();
-    env.settle(work);
     let isTold = false;
     const outcome = runner.withTimeout(lockName, work);
     work.catch((cause: unknown) => isTold && this.emit("error", { cause }));

@@ -6,6 +6,7 @@ import type { LockEvent, LockEventName, LockEvents } from "../base/events.js";
 import { permitId } from "../base/ids.js";
 import { untilDeadline } from "../base/lease.js";
 import { permitLeases, tombstone } from "../base/names.js";
+import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { permitsAcquire, permitsRelease, permitsRenew } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -146,7 +147,7 @@ export class KeptPermit extends Leased implements Permit {
     this.end();
     if (reason === "closed") number.env.permits.returns(number, id, Promise.resolve(true));
     this.tell("lost", { reason, held: since - this.#since });
-    this.env.settle(endPermit(number, id));
+    void quietly(endPermit(number, id));
   }
 
   gone(): void {
