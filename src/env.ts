@@ -45,8 +45,6 @@ export class Env {
   readonly watchdog: Watchdog;
   /** New calls are refused. Holds may still be given back. */
   closed = false;
-  /** The client sends nothing any more. */
-  ended = false;
   #minted = 0;
 
   /** `given`: the connection of the user, from which the client makes its own. */
@@ -115,7 +113,6 @@ export class Env {
     void quietly(this.presence.close());
     if (grace > 0) await this.#atMost(settling, this.runner.idle());
     else await this.#idleUnlessAway(settling);
-    this.ended = true;
     this.watchdog.close();
     this.router.close();
     this.runner.close();

@@ -9,6 +9,7 @@ import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
 import { noop } from "../base/work.js";
 import { reset, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
+import { scrubbed } from "../redis/failures.js";
 import type { KeepAlive } from "../redis/keep-alive.js";
 import { ownServer } from "../redis/own-connection.js";
 import type { Router } from "./router.js";
@@ -99,10 +100,11 @@ export class Subscriber {
     trace?.("subscribe: %s", message);
     if (/NOPERM|has no permissions|unknown command/i.test(message)) {
       this.#forget(channel);
-      this.#router.tell(channel, (listener) => listener.refused(error));
+      this.#router.refuse(channel, error);
       return;
     }
-    this.#router.tell(channel, (listener) => listener.failed?.(error));
+    const { servers } = this.#router.runner;
+    servers.note(scrubbed(error), servers.of(channel));
     // MOVED, or the connection was lost: the router decides which node the channel belongs to now.
     this.#router.settleSoon();
   }

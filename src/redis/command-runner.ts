@@ -3,7 +3,7 @@
  *
  * Knows nothing of locks: every script may run twice without harm, so a call is sent again whenever its outcome is unknown.
  */
-import { type Clock, elapsedSince } from "../base/clock.js";
+import { type Clock, elapsed, instant } from "../base/clock.js";
 import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
 import { TimerHeap } from "../base/timer-heap.js";
@@ -46,6 +46,8 @@ export class CommandRunner {
   /** {@link publishCommand} is known. */
   prepared: boolean;
   isClosed = false;
+  /** How many scripts were sent. */
+  sent = 0;
   /** Called when no command is open any more. */
   readonly onIdle: (() => void)[] = [];
   #preparing: Promise<void> | undefined;
@@ -217,7 +219,7 @@ class PromisedCommand<T> extends Command {
   }
 
   protected override goesOn(): boolean {
-    return elapsedSince(this.runner.clock, this.sentAt) < this.#given.longest;
+    return elapsed(this.sentAt, instant(this.runner.clock)) < this.#given.longest;
   }
 
   protected override answered(reply: unknown): void {

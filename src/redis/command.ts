@@ -121,7 +121,10 @@ export abstract class Command implements Due {
     const { prepared, sender, servers } = this.runner;
     try {
       const call = this.request();
-      if (call.script && !prepared) return this.#sendPrepared(sentAt);
+      if (call.script) {
+        if (!prepared) return this.#sendPrepared(sentAt);
+        this.runner.sent++;
+      }
       this.#inFlight = true;
       this.#keys = call.keys;
       const server = servers.of(call.keys?.[0]);

@@ -13,8 +13,6 @@ export class Sender {
   #stream: Stream | undefined;
   /** How many commands of this tick went behind the first. */
   #behind = 0;
-  /** How many scripts were sent. */
-  sent = 0;
   /** The scripts that this client has run. The first run of each is an EVAL, so that it costs one command. */
   readonly #known = new Set<ScriptText>();
 
@@ -30,7 +28,6 @@ export class Sender {
   send(call: ScriptCall, anew: boolean): Promise<unknown> {
     const { legacy, modern } = call.script;
     const form = this.#legacy ? legacy : modern;
-    this.sent++;
     if (anew || !this.#known.has(form)) {
       return this.#teach(form, evalArguments(form.text, call), call);
     }

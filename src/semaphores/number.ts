@@ -7,7 +7,7 @@
  * something goes on in the background, but only while its marker is sure to be there. To give twice would be worse than
  * not at all.
  */
-import { elapsedSince, instant } from "../base/clock.js";
+import { elapsed, instant } from "../base/clock.js";
 import { LockLostError, LockTimeoutError, tellCaller } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
@@ -51,7 +51,7 @@ export class SharedNumber extends Wanted {
 
   /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */
   assertNotEnded(): void {
-    if (this.env.ended) this.env.assertOpen(this.lockName);
+    if (this.env.runner.isClosed) this.env.assertOpen(this.lockName);
   }
 
   /** Sends a call that reads, or that is as good as once when it is sent again. */
@@ -83,7 +83,7 @@ export class SharedNumber extends Wanted {
     const { lockName, key } = this;
     const keys: GivingKeys = [key, this.channel, this.marker()];
     const begun = instant(clock);
-    const left = () => LONGEST_WORK - elapsedSince(clock, begun);
+    const left = () => LONGEST_WORK - elapsed(begun, instant(clock));
     const call = () => make(keys, [MARKER_TTL, serverClock.in(key, left()), this.publish]);
     const read = (reply: unknown) => serverClock.hear(key, reply);
     return this.goOn(async () => {

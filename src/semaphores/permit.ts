@@ -1,6 +1,6 @@
 /** One permit with an id and a lease: how it is taken, kept by the watchdog, and ended. */
 import { checkLease } from "../base/arguments.js";
-import { elapsedSince, type Instant, instant } from "../base/clock.js";
+import { elapsed, type Instant, instant } from "../base/clock.js";
 import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents } from "../base/events.js";
 import { permitId } from "../base/ids.js";
@@ -62,7 +62,7 @@ export class TakePermit extends Request<string, Permit> {
     const { clock, settings } = this.env;
     const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
     if (word !== 1) return { granted: false, ttl: next };
-    if (untilDeadline(this.#leaseMs, settings.drift, elapsedSince(clock, this.sentAt)) === 0) {
+    if (untilDeadline(this.#leaseMs, settings.drift, elapsed(this.sentAt, instant(clock))) === 0) {
       throw new LockLostError(this.lockName, "expired", clock.wall());
     }
     return { granted: true, value: this.#id, remaining: free };

@@ -5,7 +5,7 @@
  * Local deadlines are checked first: a late timer must not renew a lost hold. After a stall of this process replies are
  * read before timers, so an answer checks them too: what is past its deadline is lost, whatever the server says.
  */
-import { type Instant, instant, onMono } from "../base/clock.js";
+import { elapsed, type Instant, instant } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
 import { TimerHeap } from "../base/timer-heap.js";
 import { trace } from "../base/trace.js";
@@ -64,7 +64,7 @@ export class Watchdog {
    * the deadline comes before that. An extend() may have brought it forward while the answer was on its way.
    */
   renewAfter(leased: Leased, sent: Instant, now: Instant): void {
-    const next = onMono(sent, now) + renewalInterval(this.#lease);
+    const next = now.mono - elapsed(sent, now) + renewalInterval(this.#lease);
     leased.renewAt = Math.min(leased.renewAt, next < leased.endsAt ? next : now.mono);
   }
 
