@@ -151,7 +151,6 @@ export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord)
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
     return env.runner.callUntilAnswered(kind.lockName, call, noop);
   };
-  return quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
-    owner?.answered(ended),
-  );
+  const work = env.runner.cleanUp.add(wireId, { key, name, together: true, undo });
+  return work.then(() => owner?.answered(ended));
 }

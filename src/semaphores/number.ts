@@ -11,7 +11,7 @@ import { elapsed, instant } from "../base/clock.js";
 import { LockLostError, LockTimeoutError, tellCaller } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
-import { noop, quietly } from "../base/work.js";
+import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import { counterInspect, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
@@ -70,7 +70,7 @@ export class SharedNumber extends Wanted {
   undo(id: string, undoing: (id: string) => Promise<unknown>): Promise<void> {
     const { env, key, siteName: name } = this;
     const undo = ([first = ""]: readonly string[]) => undoing(first);
-    return quietly(env.runner.cleanUp.add(id, { key, name, together: false, undo }));
+    return env.runner.cleanUp.add(id, { key, name, together: false, undo });
   }
 
   /**
