@@ -114,8 +114,8 @@ export class Env {
     if (grace > 0) await this.#atMost(settling, this.runner.idle());
     else await this.#idleUnlessAway(settling);
     this.watchdog.close();
-    this.router.close();
     this.runner.close();
+    this.router.close();
     // The commands that the close itself caused are sent before.
     await new Promise((resolve) => setImmediate(resolve));
     this.runner.alive.close();

@@ -26,7 +26,6 @@ export class End extends Command {
   /** The waiting call that the release may grant the lock, and the wire id of that. */
   #successor: Call | undefined;
   #successorId = "";
-  #isSilent = false;
   /** How it ends. Its first time-out rejects what {@link start} has given; who asks again gets another one. */
   #outcome!: Promise<void>;
   #resolve!: (outcome?: Promise<never>) => void;
@@ -75,8 +74,7 @@ export class End extends Command {
   }
 
   protected override goesOn(): boolean {
-    if (this.#isSilent) return true;
-    this.#isSilent = true;
+    if (this.isLeftover) return true;
     this.#successor?.notSucceeded(this.#successorId);
     this.#reject(this.unavailable());
     void quietly(this.#ask());
@@ -132,7 +130,7 @@ export class End extends Command {
   #conclude(released: Released, now: Instant): void {
     const site = this.#site;
     if (this.#successor) {
-      return this.#successor.succeeded(released, this.#successorId, this.#isSilent, now);
+      return this.#successor.succeeded(released, this.#successorId, this.isLeftover, now);
     }
     if (!site?.first) return;
     if (!this.#makesWay) return site.released();

@@ -35,7 +35,6 @@ export class Router {
   /** With classic pub/sub, all channels of a cluster are subscribed at the master of this one. */
   readonly #anyChannel = String(Math.random());
   #cancelSettle: (() => void) | undefined;
-  #closed = false;
 
   constructor(runner: CommandRunner) {
     this.runner = runner;
@@ -71,7 +70,6 @@ export class Router {
   }
 
   close(): void {
-    this.#closed = true;
     this.#cancelSettle?.();
     for (const subscriber of this.#subscribers.values()) subscriber.close();
     this.#subscribers.clear();
@@ -117,7 +115,7 @@ export class Router {
 
   /** Moves each channel to its server, a little later: changes of the topology come in bursts. */
   settleSoon(): void {
-    if (this.#closed || this.#cancelSettle) return;
+    if (this.runner.isClosed || this.#cancelSettle) return;
     this.#cancelSettle = this.runner.clock.after(SETTLE_PAUSE, () => {
       this.#cancelSettle = undefined;
       outside(() => this.#settle());

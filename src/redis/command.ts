@@ -41,7 +41,7 @@ export abstract class Command implements Due {
   /** When it was begun: what the server grants to it counts from then, and what answers an earlier beginning is late. */
   sentAt: Instant = NEVER;
   /** It goes on though its time was up. */
-  #isLeftover = false;
+  protected isLeftover = false;
   protected readonly runner: CommandRunner;
   /** ioredis has the command. */
   #inFlight = false;
@@ -104,7 +104,7 @@ export abstract class Command implements Due {
   begin(within: number = this.runner.commandTimeout, now: Instant = instant(this.runner.clock)): void {
     const { alive, isClosed, open } = this.runner;
     this.sentAt = now;
-    this.#isLeftover = false;
+    this.isLeftover = false;
     this.#cause = undefined;
     this.#pause = FIRST_PAUSE;
     alive.need();
@@ -150,8 +150,8 @@ export abstract class Command implements Due {
     if (this.#inFlight) server?.gaveUp();
     servers.resetSilent();
     if (this.goesOn()) {
-      if (!this.#isLeftover) alive.release();
-      this.#isLeftover = true;
+      if (!this.isLeftover) alive.release();
+      this.isLeftover = true;
       open.put(this, clock.mono() + commandTimeout);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
       // would pile up. But if the key has another master by now, the command has to go there.
@@ -178,7 +178,7 @@ export abstract class Command implements Due {
     const { alive, onIdle, open } = this.runner;
     open.remove(this);
     if (onIdle.length > 0 && !open.first) for (const callback of onIdle.splice(0)) callback();
-    if (!this.#isLeftover) alive.release();
+    if (!this.isLeftover) alive.release();
     return true;
   }
 

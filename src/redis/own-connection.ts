@@ -22,6 +22,7 @@ const OPTIONS = {
   autoResubscribe: false,
   maxRetriesPerRequest: null,
   enableAutoPipelining: false,
+  keyPrefix: undefined,
   commandTimeout: undefined,
   socketTimeout: undefined,
   // The right for CLIENT SETINFO is not asked for.
