@@ -19,15 +19,15 @@ const LONG_AGO = Number.NEGATIVE_INFINITY;
 
 export class TimerHeap<T extends Due> {
   readonly #clock: Clock;
-  readonly #tick: () => void;
+  readonly #due: (first: T) => void;
   readonly #heap: T[] = [];
   #armedFor = NEVER;
   #cancel: (() => void) | undefined;
 
-  /** `tick`: looks at the {@link first} entries, and moves or removes those that are due. */
-  constructor(clock: Clock, tick: () => void) {
+  /** `due`: moves or removes the first entry, which is due. */
+  constructor(clock: Clock, due: (first: T) => void) {
     this.#clock = clock;
-    this.#tick = tick;
+    this.#due = due;
   }
 
   /** The entry that is due first. */
@@ -75,14 +75,17 @@ export class TimerHeap<T extends Due> {
     this.#armedFor = first.dueAt;
     outside(() => {
       const ms = Math.max(0, Math.ceil(first.dueAt - this.#clock.mono()));
-      this.#cancel = this.#clock.after(ms, () => {
-        // What comes meanwhile needs no timer yet.
-        this.#armedFor = LONG_AGO;
-        this.#tick();
-        this.#armedFor = NEVER;
-        this.#arm();
-      });
+      this.#cancel = this.#clock.after(ms, () => this.#tick());
     });
+  }
+
+  #tick(): void {
+    // What comes meanwhile needs no timer yet.
+    this.#armedFor = LONG_AGO;
+    const now = this.#clock.mono();
+    for (let { first } = this; first && first.dueAt <= now; { first } = this) this.#due(first);
+    this.#armedFor = NEVER;
+    this.#arm();
   }
 
   #set(index: number, entry: T): void {

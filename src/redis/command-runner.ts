@@ -61,7 +61,7 @@ export class CommandRunner {
     this.clock = clock;
     this.commandTimeout = commandTimeout;
     this.isCluster = isCluster(connection);
-    this.open = new TimerHeap(clock, () => this.#expire());
+    this.open = new TimerHeap(clock, (command) => command.expire());
     this.servers = new Servers(connection, clock, commandTimeout);
     this.sender = new Sender(connection, legacyServer);
     this.cleanUp = new CleanUp(this.servers);
@@ -170,11 +170,6 @@ export class CommandRunner {
     this.cleanUp.close();
     for (const command of this.open.all()) command.close();
     this.open.close();
-  }
-
-  #expire(): void {
-    const now = this.clock.mono();
-    for (let { first } = this.open; first && first.dueAt <= now; { first } = this.open) first.expire();
   }
 
   async #askForSharded(): Promise<void> {

@@ -255,7 +255,7 @@ export class Sites {
   constructor(env: Env) {
     this.env = env;
     this.calls = env.liveSet();
-    this.kept = new TimerHeap(env.clock, () => this.#dropKept());
+    this.kept = new TimerHeap(env.clock, (site) => this.#drop(site));
   }
 
   /** The site of those that want this. Its name is not made while nobody waits for anything. */
@@ -310,12 +310,9 @@ export class Sites {
     this.kept.close();
   }
 
-  #dropKept(): void {
-    const now = this.env.clock.mono();
-    for (let { first } = this.kept; first && first.dueAt <= now; { first } = this.kept) {
-      this.kept.remove(first);
-      this.#sites.delete(first.name);
-      first.close();
-    }
+  #drop(site: Site): void {
+    this.kept.remove(site);
+    this.#sites.delete(site.name);
+    site.close();
   }
 }

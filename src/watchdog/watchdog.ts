@@ -93,12 +93,13 @@ export class Watchdog {
     const renewals: Renewal[] = [];
     for (const leased of near) {
       leased.check(now);
-      const isDue = leased.state === "held" && leased.isRenewed && leased.renewAt <= horizon;
-      const renewal = isDue ? leased.renewal() : undefined;
-      if (renewal) {
+      if (leased.state === "held" && leased.isRenewed && leased.renewAt <= horizon) {
         leased.renewAt = NEVER;
-        leased.renewing++;
-        renewals.push(renewal);
+        const renewal = leased.renewal();
+        if (renewal) {
+          leased.renewing++;
+          renewals.push(renewal);
+        }
       }
       this.watch(leased);
     }
