@@ -8,7 +8,7 @@
 import { trace } from "../base/trace.js";
 import { noop } from "../base/work.js";
 import { reset, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
-import { scrubbed } from "../redis/failures.js";
+import { lacksCommand, scrubbed } from "../redis/failures.js";
 import { ownServer } from "../redis/own-connection.js";
 import type { Router } from "./router.js";
 
@@ -88,15 +88,15 @@ export class Subscriber {
 
   #failed(channel: string, error: unknown): void {
     if (!this.#channels.has(channel)) return;
-    const message = error instanceof Error ? error.message : "";
-    trace?.("subscribe: %s", message);
-    if (/NOPERM|has no permissions|unknown command/i.test(message)) {
+    const why = scrubbed(error);
+    trace?.("subscribe: %s", why.message);
+    if (lacksCommand(error)) {
       this.#forget(channel);
       this.#router.refuse(channel, error);
       return;
     }
     const { servers } = this.#router.runner;
-    servers.note(scrubbed(error), servers.of(channel));
+    servers.note(why, servers.of(channel));
     // MOVED, or the connection was lost: the router decides which node the channel belongs to now.
     this.#router.settleSoon();
   }
