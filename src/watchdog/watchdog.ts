@@ -41,22 +41,23 @@ export type RenewalScript = (renewals: readonly Renewal[], lease: number) => Scr
 export class Watchdog {
   readonly #runner: CommandRunner;
   readonly #lease: number;
+  /** Milliseconds from one renewal to the next. */
+  readonly #interval: number;
   readonly #heap: TimerHeap<Leased>;
 
   /** `lease`: milliseconds that each renewal asks for. */
   constructor(runner: CommandRunner, lease: number) {
     this.#runner = runner;
     this.#lease = lease;
+    this.#interval = renewalInterval(lease);
     this.#heap = new TimerHeap(runner.clock, () => this.#tick());
   }
 
-  /** Schedules `leased` anew, or removes it if nothing is due any more. */
+  /** Schedules `leased` anew, or removes it if it is not held any more. */
   watch(leased: Leased): void {
-    const { state, isRenewed, endsAt, renewAt } = leased;
-    const renewOrEnd = isRenewed ? Math.min(endsAt, renewAt) : endsAt;
-    const dueAt = state === "held" ? renewOrEnd : NEVER;
-    if (dueAt === NEVER) this.#heap.remove(leased);
-    else this.#heap.put(leased, dueAt);
+    if (leased.state !== "held") return this.#heap.remove(leased);
+    const { isRenewed, endsAt, renewAt } = leased;
+    this.#heap.put(leased, isRenewed ? Math.min(endsAt, renewAt) : endsAt);
   }
 
   /**
@@ -64,7 +65,7 @@ export class Watchdog {
    * the deadline comes before that. An extend() may have brought it forward while the answer was on its way.
    */
   renewAfter(leased: Leased, sent: Instant, now: Instant): void {
-    const next = now.mono - elapsed(sent, now) + renewalInterval(this.#lease);
+    const next = now.mono - elapsed(sent, now) + this.#interval;
     leased.renewAt = Math.min(leased.renewAt, next < leased.endsAt ? next : now.mono);
   }
 
@@ -126,7 +127,7 @@ export class Watchdog {
   #send(batch: readonly Renewal[]): void {
     const runner = this.#runner;
     // A renewal without an answer is given up early enough for another try within the lease.
-    const within = Math.min(runner.commandTimeout, renewalInterval(this.#lease));
+    const within = Math.min(runner.commandTimeout, this.#interval);
     new RenewalCommand(runner, this, batch, this.#lease).begin(within);
   }
 
