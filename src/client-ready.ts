@@ -2,7 +2,7 @@
  * Checks that the server is new enough and permits all that this client sends. It tries every command of the scripts, and
  * the keys and channels of a name, and takes and releases a lock. The name is a fresh one, behind the client's prefix.
  */
-import { ClientClosedError, isLockError, type LockError, UnsupportedServerError } from "./base/errors.js";
+import { isLockError, type LockError, UnsupportedServerError } from "./base/errors.js";
 import { extraChannelsOf, extraKeysOf } from "./base/names.js";
 import { noop } from "./base/work.js";
 import type { Env } from "./env.js";
@@ -95,9 +95,7 @@ async function checkChannel({ runner, router }: Env, channel: string): Promise<v
   const heard = new Promise<void>((resolve, reject) => {
     stop = router.subscribe(channel, {
       hint: resolve,
-      refused: (error) => reject(refusal("subscribe to", scrubbed(error))),
-      failed: (error) => runner.servers.note(scrubbed(error), runner.servers.of(channel)),
-      closed: () => reject(new ClientClosedError("")),
+      refused: (error) => reject(isLockError(error) ? error : refusal("subscribe to", scrubbed(error))),
     });
   });
   await runner.withTimeout("", heard).finally(stop);

@@ -39,10 +39,10 @@ function waitsOf(env: Env, call: Waiter): Told[] {
 }
 
 export function statsOf(env: Env): LockClientStats {
-  const { events, replicas, runner } = env;
+  const { events, runner } = env;
   const { held, waiting } = nowOf(env);
   return events.figures.snapshot({
-    commands: runner.sender.sent + (replicas?.sent ?? 0),
+    commands: runner.sent,
     held: held.length,
     waiting: waiting.length,
   });

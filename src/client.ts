@@ -56,7 +56,6 @@ export class LockClient {
    * @throws TypeError, RangeError for wrong arguments, and for `keyPrefix`; Error without the package ioredis
    */
   static connect(target: string | RedisOptions, options?: LockClientOptions): LockClient {
-    checkClientOptions(options);
     const client = new LockClient(connectionTo(target), options);
     const { events, runner } = client.#env;
     runner.connection.on("error", (error: Error) => events.emit("error", { cause: scrubbed(error) }));

@@ -5,6 +5,7 @@ import { Events } from "./base/events.js";
 import { clientId } from "./base/ids.js";
 import { LiveSet } from "./base/live-set.js";
 import { clearTimeout, LONGEST_TIMER, setImmediate, setTimeout } from "./base/platform.js";
+import { quietly } from "./base/work.js";
 import type { CheckedOptions } from "./client-options.js";
 import { stateOf } from "./client-telling.js";
 import { Inspector } from "./inspection/inspector.js";
@@ -14,7 +15,6 @@ import { Presence } from "./presence/presence.js";
 import { Router } from "./pubsub/router.js";
 import { CommandRunner } from "./redis/command-runner.js";
 import type { Connection } from "./redis/connection.js";
-import { KeepAlive } from "./redis/keep-alive.js";
 import { ownConnection } from "./redis/own-connection.js";
 import { Replicas } from "./redis/replicas.js";
 import { LivePermits } from "./semaphores/live-permits.js";
@@ -45,32 +45,25 @@ export class Env {
   readonly watchdog: Watchdog;
   /** New calls are refused. Holds may still be given back. */
   closed = false;
-  /** The client sends nothing any more. */
-  ended = false;
-  /** Pieces of work that go on after their calls were answered. */
-  #unsettled = 0;
-  readonly #onSettled: (() => void)[] = [];
   #minted = 0;
 
   /** `given`: the connection of the user, from which the client makes its own. */
   constructor(given: Connection, settings: CheckedOptions) {
-    const alive = new KeepAlive();
-    const connection = ownConnection(given, alive);
-    const runner = new CommandRunner(connection, alive, settings);
+    const runner = new CommandRunner(given, settings);
     this.settings = settings;
     this.clock = settings.clock;
     this.runner = runner;
     this.router = new Router(runner);
     this.serverClock = new ServerClock(runner);
     this.replicas =
-      settings.replicas > 0 ? new Replicas(runner, ownConnection(given, alive), settings) : undefined;
+      settings.replicas > 0 ? new Replicas(runner, ownConnection(given, runner.alive), settings) : undefined;
     this.followsContext = settings.reentrancy === "context";
     this.presence = new Presence(this, () => stateOf(this));
     this.inspector = new Inspector(this);
     this.sites = new Sites(this);
     this.permits = new LivePermits(this);
     this.watchdog = new Watchdog(runner, settings.watchdogTimeout);
-    connection.on("ready", () => {
+    runner.connection.on("ready", () => {
       this.sites.hintAll();
       this.watchdog.renewNow(this.live.all());
     });
@@ -90,28 +83,6 @@ export class Env {
     if (this.closed) throw new ClientClosedError(lockName);
   }
 
-  /** Work that goes on after its call was answered. {@link close} waits for it, and its failure is ignored. */
-  settle(work: Promise<unknown>): void {
-    this.workBegun();
-    const done = () => this.workDone();
-    work.then(done, done);
-  }
-
-  /** As {@link settle}, for work that ends by {@link workDone}. */
-  workBegun(): void {
-    this.#unsettled++;
-  }
-
-  workDone(): void {
-    if (--this.#unsettled > 0 || this.#onSettled.length === 0) return;
-    for (const callback of this.#onSettled.splice(0)) callback();
-  }
-
-  /** Resolves when no work of {@link settle} or {@link workBegun} is left. */
-  settled(): Promise<void> {
-    return this.#unsettled ? new Promise((resolve) => this.#onSettled.push(resolve)) : Promise.resolve();
-  }
-
   /** Ends all holds and permits of the client now, as lost, and gives them back. */
   loseAll(reason: LossReason): void {
     for (const grant of this.live.all()) grant.lose(reason);
@@ -128,31 +99,26 @@ export class Env {
     this.sites.close();
     if (grace > 0) await this.#atMost(grace, Promise.all([this.live.idle(), this.permits.live.idle()]));
     this.loseAll("closed");
-    this.settle(this.presence.close());
-    if (grace > 0) await this.#atMost(settling, this.settled());
-    else await this.#settledUnlessAway(settling);
-    this.ended = true;
+    void quietly(this.presence.close());
+    if (grace > 0) await this.#atMost(settling, this.runner.idle());
+    else await this.#idleUnlessAway(settling);
     this.watchdog.close();
-    this.router.close();
     this.runner.close();
+    this.router.close();
     // The commands that the close itself caused are sent before.
     await new Promise((resolve) => setImmediate(resolve));
     this.runner.alive.close();
   }
 
   /** Waits until the commands under way have been answered, but not for a Redis that is away. */
-  async #settledUnlessAway(ms: number): Promise<void> {
+  async #idleUnlessAway(ms: number): Promise<void> {
     const { runner } = this;
-    let open = true;
-    const settled = this.settled().then(() => {
-      open = false;
-    });
     const step = ms / 10;
     for (let waited = 0; waited < ms && runner.servers.connected; waited += step) {
-      await this.#atMost(step, settled);
+      await this.#atMost(step, runner.idle());
       // After a stall of this process Redis only seems to be away, so answers that have arrived are read first.
       await new Promise((resolve) => setImmediate(resolve));
-      if (!open || runner.servers.away) return;
+      if (!runner.open.first || runner.servers.away) return;
     }
   }
 

@@ -44,7 +44,8 @@ export const holdChannel: TracingChannel<HoldContext> = tracingChannel("holdfast
 
 /** Whether anybody subscribes. Node before 20.13 cannot tell that of all its channels together. */
 export function isHeard({ start, end, asyncStart, asyncEnd, error }: TracingChannel<never>): boolean {
-  return [start, end, asyncStart, asyncEnd, error].some(({ hasSubscribers }) => hasSubscribers);
+  const hearsStart = start.hasSubscribers || end.hasSubscribers;
+  return hearsStart || asyncStart.hasSubscribers || asyncEnd.hasSubscribers || error.hasSubscribers;
 }
 
 /**

@@ -34,15 +34,10 @@ export function instant(clock: Clock): Instant {
 }
 
 /**
- * Milliseconds since `start`: the larger of what the two clocks say. The monotonic clock stands still while the machine
+ * Milliseconds from `start` to `now`: the larger of what the two clocks say. The monotonic clock stands still while the machine
  * sleeps, and the wall clock can step back. If too little time seemed to have passed, a hold would seem to last beyond
  * its lease, and the lock could have two holders.
  */
-export function elapsedSince(clock: Clock, start: Instant): number {
-  return elapsed(start, instant(clock));
-}
-
-/** As {@link elapsedSince}, for a caller that has read both clocks already. */
 export function elapsed(start: Instant, now: Instant): number {
   return Math.max(now.mono - start.mono, now.wall - start.wall);
 }

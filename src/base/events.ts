@@ -98,9 +98,9 @@ export class Events {
 
   /** Adds or removes a listener. @throws TypeError for an unknown event, and for a listener that is no function */
   listen<E extends LockEventName>(how: "on" | "once" | "off", event: E, listener: LockListener<E>): void {
-    const { counted } = this.figures;
-    if (typeof event !== "string" || !Object.hasOwn(counted, event)) {
-      throw new TypeError(`event must be one of ${Object.keys(counted).join(", ")}, not ${received(event)}`);
+    const { events } = this.figures;
+    if (typeof event !== "string" || !Object.hasOwn(events, event)) {
+      throw new TypeError(`event must be one of ${Object.keys(events).join(", ")}, not ${received(event)}`);
     }
     checkFunction(listener, "listener");
     this.#emitter[how](event, tell, listener);
@@ -108,7 +108,7 @@ export class Events {
 
   /** Counts an event, and tells it to listeners; `about`: the lock that it is about. */
   emit<E extends LockEventName>(event: E, details: Details<E>, about?: LockEvent): void {
-    this.figures.counted[event](details as never);
+    this.figures.count(event, details as object);
     if (this.#emitter.listenerCount(event) === 0) return;
     const told = about ? { lockName: about.lockName, kind: about.kind, ...details } : details;
     outside(() => void this.#emitter.emit(event, told));

@@ -1,6 +1,5 @@
 /** What a client has done so far, and what it holds and waits for now. Counting costs a few additions, so it is always done. */
-import type { Details, LockEvent, LockEventName } from "./events.js";
-import { noop } from "./work.js";
+import type { LockEvent, LockEventName, LockEvents } from "./events.js";
 
 /** Upper bounds of the buckets in milliseconds: each about three times the one before. */
 const BOUNDS = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
@@ -83,46 +82,42 @@ class Durations {
   }
 }
 
+/** What else is counted, of what events tell. */
+type Counted = Partial<Pick<LockEvents["acquired"], "nested" | "waited">> & {
+  readonly held?: number;
+  readonly reason?: string;
+};
+
 export class Figures {
-  readonly #counts = {
+  /** How often each event came. */
+  readonly events: Record<LockEventName, number> = {
     acquired: 0,
-    nested: 0,
-    rejected: 0,
-    timedOut: 0,
-    aborted: 0,
     released: 0,
+    waiting: 0,
+    rejected: 0,
+    gaveUp: 0,
+    longHold: 0,
+    renewed: 0,
+    suspended: 0,
     lost: 0,
-    renewals: 0,
+    error: 0,
   };
+  readonly #kinds = { nested: 0, timedOut: 0, aborted: 0 };
   readonly #wait = new Durations();
   readonly #hold = new Durations();
 
-  /** All events, and how each changes the figures. */
-  readonly counted: { readonly [E in LockEventName]: (details: Details<E>) => void } = {
-    acquired: ({ waited, nested }) => {
-      this.#counts.acquired++;
-      if (nested) this.#counts.nested++;
-      this.#wait.add(waited);
-    },
-    released: ({ held }) => this.#ended("released", held),
-    waiting: noop,
-    rejected: () => void this.#counts.rejected++,
-    gaveUp: ({ reason }) => {
-      if (reason !== "closed") this.#counts[reason === "timeout" ? "timedOut" : "aborted"]++;
-    },
-    longHold: noop,
-    renewed: () => void this.#counts.renewals++,
-    suspended: noop,
-    lost: ({ held }) => this.#ended("lost", held),
-    error: noop,
-  };
-
-  snapshot(now: Pick<LockClientStats, "commands" | "held" | "waiting">): LockClientStats {
-    return { ...this.#counts, ...now, wait: this.#wait.snapshot(), hold: this.#hold.snapshot() };
+  count(event: LockEventName, { nested, waited, held, reason }: Counted): void {
+    this.events[event]++;
+    if (nested) this.#kinds.nested++;
+    if (reason === "timeout") this.#kinds.timedOut++;
+    if (reason === "abort") this.#kinds.aborted++;
+    if (event === "acquired") this.#wait.add(waited as number);
+    else if (held !== undefined && event !== "longHold") this.#hold.add(held);
   }
 
-  #ended(how: "released" | "lost", held: number | undefined): void {
-    this.#counts[how]++;
-    if (held !== undefined) this.#hold.add(held);
+  snapshot(now: Pick<LockClientStats, "commands" | "held" | "waiting">): LockClientStats {
+    const { acquired, rejected, released, lost, renewed: renewals } = this.events;
+    const counts = { acquired, ...this.#kinds, rejected, released, lost, renewals };
+    return { ...counts, ...now, wait: this.#wait.snapshot(), hold: this.#hold.snapshot() };
   }
 }

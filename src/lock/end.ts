@@ -26,7 +26,6 @@ export class End extends Command {
   /** The waiting call that the release may grant the lock, and the wire id of that. */
   #successor: Call | undefined;
   #successorId = "";
-  #isSilent = false;
   /** How it ends. Its first time-out rejects what {@link start} has given; who asks again gets another one. */
   #outcome!: Promise<void>;
   #resolve!: (outcome?: Promise<never>) => void;
@@ -54,9 +53,7 @@ export class End extends Command {
 
   /** @throws LOCK_LOST if it was gone before, UNAVAILABLE without an answer in time */
   start(now: Instant): Promise<void> {
-    const { env } = this.#grant;
     const outcome = this.#ask();
-    env.workBegun();
     this.begin(undefined, now);
     return outcome;
   }
@@ -77,8 +74,7 @@ export class End extends Command {
   }
 
   protected override goesOn(): boolean {
-    if (this.#isSilent) return true;
-    this.#isSilent = true;
+    if (this.isLeftover) return true;
     this.#successor?.notSucceeded(this.#successorId);
     this.#reject(this.unavailable());
     void quietly(this.#ask());
@@ -112,7 +108,6 @@ export class End extends Command {
   }
 
   #over(): void {
-    this.#grant.env.workDone();
     this.#grant.state = "over";
     this.#owner?.answered(this.#grant);
   }
@@ -132,7 +127,7 @@ export class End extends Command {
   #conclude(released: Released, now: Instant): void {
     const site = this.#site;
     if (this.#successor) {
-      return this.#successor.succeeded(released, this.#successorId, this.#isSilent, now);
+      return this.#successor.succeeded(released, this.#successorId, this.isLeftover, now);
     }
     if (!site?.first) return;
     if (!this.#makesWay) return site.released();
@@ -151,9 +146,6 @@ export function endInBackground(kind: Kind, wireId: string, owner?: OwnerRecord)
     const call = () => kind.end(wireIds, env.sites.get(kind)?.first?.advertise());
     return env.runner.callUntilAnswered(kind.lockName, call, noop);
   };
-  const work = quietly(env.runner.cleanUp.add(wireId, { key, name, together: true, undo })).then(() =>
-    owner?.answered(ended),
-  );
-  env.settle(work);
-  return work;
+  const work = env.runner.cleanUp.add(wireId, { key, name, together: true, undo });
+  return work.then(() => owner?.answered(ended));
 }

@@ -121,7 +121,7 @@ async function force(kind: Kind): Promise<boolean> {
     return ended.length > 0;
   } finally {
     // A command that was sent before may be answered a moment later.
-    void quietly(env.settled()).then(() => {
+    void runner.idle().then(() => {
       for (const grant of holders) grant.forcedBy--;
     });
   }

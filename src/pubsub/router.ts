@@ -5,6 +5,7 @@
  * pub/sub each master that has channels needs one, and channels move with their slots. A message is only a hint to try
  * again: a message too many costs one try, and no message is trusted.
  */
+import { ClientClosedError } from "../base/errors.js";
 import { outside } from "../base/outside.js";
 import { microtask } from "../base/platform.js";
 import { trace } from "../base/trace.js";
@@ -20,14 +21,10 @@ import { Subscriber } from "./subscriber.js";
 
 const SETTLE_PAUSE = 100;
 
-/** Told of every hint on its channel, or that the server forbids the channel. */
+/** Told of every hint on its channel, or that none will come: the server forbids the channel, or the client is closed. */
 export interface Listener {
   hint(): void;
   refused(error: unknown): void;
-  /** The channel could not be subscribed for now; the router tries again. */
-  failed?(error: unknown): void;
-  /** The router was closed: it calls the listener no more. */
-  closed?(): void;
 }
 
 export class Router {
@@ -38,7 +35,6 @@ export class Router {
   /** With classic pub/sub, all channels of a cluster are subscribed at the master of this one. */
   readonly #anyChannel = String(Math.random());
   #cancelSettle: (() => void) | undefined;
-  #closed = false;
 
   constructor(runner: CommandRunner) {
     this.runner = runner;
@@ -74,11 +70,10 @@ export class Router {
   }
 
   close(): void {
-    this.#closed = true;
     this.#cancelSettle?.();
     for (const subscriber of this.#subscribers.values()) subscriber.close();
     this.#subscribers.clear();
-    for (const channel of this.#listeners.keys()) this.tell(channel, (listener) => listener.closed?.());
+    for (const channel of this.#listeners.keys()) this.refuse(channel, new ClientClosedError(""));
     this.#listeners.clear();
   }
 
@@ -111,17 +106,16 @@ export class Router {
 
   /** A message came on this channel, or it was (re-)subscribed and messages may have been missed before. */
   hint(channel: string): void {
-    this.tell(channel, (listener) => listener.hint());
+    for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener.hint();
   }
 
-  tell(channel: string, what: (listener: Listener) => void): void {
-    const listeners = this.#listeners.get(channel);
-    if (listeners) for (const listener of [...listeners]) what(listener);
+  refuse(channel: string, error: unknown): void {
+    for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener.refused(error);
   }
 
   /** Moves each channel to its server, a little later: changes of the topology come in bursts. */
   settleSoon(): void {
-    if (this.#closed || this.#cancelSettle) return;
+    if (this.runner.isClosed || this.#cancelSettle) return;
     this.#cancelSettle = this.runner.clock.after(SETTLE_PAUSE, () => {
       this.#cancelSettle = undefined;
       outside(() => this.#settle());

@@ -5,11 +5,10 @@
  * still `ready`. So this class subscribes again by itself after every reconnect, and gives a hint when the server has
  * confirmed that. A heartbeat finds dead connections.
  */
-import type { Clock } from "../base/clock.js";
 import { trace } from "../base/trace.js";
 import { noop } from "../base/work.js";
 import { reset, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
-import type { KeepAlive } from "../redis/keep-alive.js";
+import { lacksCommand, scrubbed } from "../redis/failures.js";
 import { ownServer } from "../redis/own-connection.js";
 import type { Router } from "./router.js";
 
@@ -21,21 +20,15 @@ const OPTIONS = { lazyConnect: false, autoResendUnfulfilledCommands: false };
 export class Subscriber {
   readonly #connection: SubscriberConnection;
   readonly #router: Router;
-  readonly #clock: Clock;
-  readonly #alive: KeepAlive;
   readonly #sharded: boolean;
   /** Channel → whether the server has confirmed it on the present connection. */
   readonly #channels = new Map<string, boolean>();
   #stopHeartbeat: (() => void) | undefined;
 
   constructor(source: ServerConnection, router: Router) {
-    const { clock, alive } = router.runner;
     this.#router = router;
-    this.#clock = clock;
-    this.#alive = alive;
     this.#sharded = router.isSharded;
-    this.#connection = ownServer(source, alive, OPTIONS);
-    alive.add(this.#connection);
+    this.#connection = ownServer(source, router.runner.alive, OPTIONS);
     this.#connection.on("error", (error: Error) => trace?.("subscriber: %s", error.name));
     this.#connection.on(this.#sharded ? "smessage" : "message", (channel: string) => router.hint(channel));
     this.#connection.on("close", () => this.#lost());
@@ -51,7 +44,7 @@ export class Subscriber {
   add(channel: string): void {
     if (this.#channels.has(channel)) return;
     this.#channels.set(channel, false);
-    this.#alive.need();
+    this.#router.runner.alive.need();
     if (this.#connection.status === "ready") this.#subscribe(channel);
     if (!this.#stopHeartbeat) this.#heartbeat();
   }
@@ -71,12 +64,12 @@ export class Subscriber {
   close(): void {
     for (const channel of this.#channels.keys()) this.#forget(channel);
     this.#stopHeartbeat?.();
-    this.#alive.end(this.#connection);
+    this.#router.runner.alive.end(this.#connection);
   }
 
   #forget(channel: string): boolean {
     const isKnown = this.#channels.delete(channel);
-    if (isKnown) this.#alive.release();
+    if (isKnown) this.#router.runner.alive.release();
     return isKnown;
   }
 
@@ -95,14 +88,15 @@ export class Subscriber {
 
   #failed(channel: string, error: unknown): void {
     if (!this.#channels.has(channel)) return;
-    const message = error instanceof Error ? error.message : "";
-    trace?.("subscribe: %s", message);
-    if (/NOPERM|has no permissions|unknown command/i.test(message)) {
+    const why = scrubbed(error);
+    trace?.("subscribe: %s", why.message);
+    if (lacksCommand(error)) {
       this.#forget(channel);
-      this.#router.tell(channel, (listener) => listener.refused(error));
+      this.#router.refuse(channel, error);
       return;
     }
-    this.#router.tell(channel, (listener) => listener.failed?.(error));
+    const { servers } = this.#router.runner;
+    servers.note(why, servers.of(channel));
     // MOVED, or the connection was lost: the router decides which node the channel belongs to now.
     this.#router.settleSoon();
   }
@@ -135,7 +129,7 @@ export class Subscriber {
       };
       this.#connection.ping().then(answered, noop); // a refused or aborted PING is no sign of life
     }
-    this.#stopHeartbeat = this.#clock.after(HEARTBEAT, () => {
+    this.#stopHeartbeat = this.#router.runner.clock.after(HEARTBEAT, () => {
       const isTheSame = this.#connection.stream === stream && this.#connection.status === status;
       if (!alive && isTheSame) reset(this.#connection);
       this.#stopHeartbeat = undefined;

@@ -5,6 +5,7 @@
  * outage new calls find the connection free, as renewals always do. Undos that gather meanwhile go together.
  */
 import { RedisUnavailableError } from "../base/errors.js";
+import { quietly } from "../base/work.js";
 import type { Server, Servers } from "./servers.js";
 
 /** So many calls of one client may be given up and unfinished in the background; with more, new calls are refused. */
@@ -32,8 +33,7 @@ export interface Undoer {
 
 interface Entry {
   readonly id: string;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
+  readonly done: () => void;
 }
 
 /** The calls that one undoer is to undo. */
@@ -77,18 +77,19 @@ export class CleanUp {
     return new RedisUnavailableError(lockName, new Error(why));
   }
 
-  /** Settles when the call of this id is undone. */
-  add(id: string, undoer: Undoer): Promise<unknown> {
-    if (this.#closed) return undoer.undo([id]);
+  /** Resolves when the call of this id is undone, or cannot be. */
+  add(id: string, undoer: Undoer): Promise<void> {
+    if (this.#closed) return quietly(undoer.undo([id]));
     const server = this.#servers.of(undoer.key);
     const lane = this.#lanes.get(server) ?? { groups: new Map<string, Group>(), commands: 0 };
     this.#lanes.set(server, lane);
     const group = lane.groups.get(undoer.name) ?? { undoer, waiting: [], commands: 0 };
     lane.groups.set(undoer.name, group);
-    const undone = new Promise<void>((resolve, reject) => group.waiting.push({ id, resolve, reject }));
-    this.#size++;
-    this.#fill(lane);
-    return undone;
+    return new Promise((done) => {
+      group.waiting.push({ id, done });
+      this.#size++;
+      this.#fill(lane);
+    });
   }
 
   /** Sends all undos that wait, once: after the close nobody looks after them any more. */
@@ -117,15 +118,10 @@ export class CleanUp {
     const calls = group.waiting.splice(undoer.together ? -BATCH : -1);
     group.commands++;
     lane.commands++;
-    try {
-      await undoer.undo(calls.map(({ id }) => id));
-      for (const { resolve } of calls) resolve();
-    } catch (error) {
-      for (const { reject } of calls) reject(error);
-    } finally {
-      group.commands--;
-      lane.commands--;
-      this.#size -= calls.length;
-    }
+    await quietly(undoer.undo(calls.map(({ id }) => id)));
+    group.commands--;
+    lane.commands--;
+    this.#size -= calls.length;
+    for (const { done } of calls) done();
   }
 }

@@ -3,17 +3,18 @@
  *
  * Knows nothing of locks: every script may run twice without harm, so a call is sent again whenever its outcome is unknown.
  */
-import { type Clock, elapsedSince } from "../base/clock.js";
+import { type Clock, elapsed, instant } from "../base/clock.js";
 import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
-import { List } from "../base/list.js";
-import { SharedTimeout } from "../base/shared-timeout.js";
+import { setImmediate } from "../base/platform.js";
+import { TimerHeap } from "../base/timer-heap.js";
 import { noop } from "../base/work.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { CleanUp } from "./cleanup.js";
 import { Command, type PlainCommand } from "./command.js";
 import { type Connection, isCluster } from "./connection.js";
 import { lacksCommand } from "./failures.js";
-import type { KeepAlive } from "./keep-alive.js";
+import { KeepAlive } from "./keep-alive.js";
+import { ownConnection } from "./own-connection.js";
 import { Sender } from "./sender.js";
 import { Servers } from "./servers.js";
 
@@ -28,7 +29,7 @@ export interface CommandRunnerOptions {
 export class CommandRunner {
   readonly connection: Connection;
   /** Is told while commands have no answer. */
-  readonly alive: KeepAlive;
+  readonly alive: KeepAlive = new KeepAlive(() => this.open.first !== undefined);
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly isCluster: boolean;
@@ -36,10 +37,8 @@ export class CommandRunner {
   /** Those that it talks to. */
   readonly servers: Servers;
   readonly cleanUp: CleanUp;
-  /** One timer for all commands that have `commandTimeout`. */
-  readonly limit: SharedTimeout<Command>;
-  /** Commands with a timer of their own. */
-  readonly timed: List<Command> = new List();
+  /** Commands without an answer, by when their time is up. */
+  readonly open: TimerHeap<Command>;
   /** How often the connection was lost. */
   connectionEpoch = 0;
   /** The command by which scripts announce a release. Scripts wait until that is known. */
@@ -47,18 +46,22 @@ export class CommandRunner {
   /** {@link publishCommand} is known. */
   prepared: boolean;
   isClosed = false;
+  /** How many scripts were sent. */
+  sent = 0;
+  /** Called when no command is open any more. */
+  readonly onIdle: (() => void)[] = [];
   #preparing: Promise<void> | undefined;
   #arrival: Promise<void> | undefined;
 
-  /** `connection`: the client's own. */
-  constructor(connection: Connection, alive: KeepAlive, options: CommandRunnerOptions) {
+  /** `given`: the connection of the user, from which it makes its own. */
+  constructor(given: Connection, options: CommandRunnerOptions) {
     const { clock, commandTimeout, legacyServer } = options;
+    const connection = ownConnection(given, this.alive);
     this.connection = connection;
-    this.alive = alive;
     this.clock = clock;
     this.commandTimeout = commandTimeout;
     this.isCluster = isCluster(connection);
-    this.limit = new SharedTimeout(clock, commandTimeout);
+    this.open = new TimerHeap(clock, (command) => command.expire());
     this.servers = new Servers(connection, clock, commandTimeout);
     this.sender = new Sender(connection, legacyServer);
     this.cleanUp = new CleanUp(this.servers);
@@ -72,7 +75,7 @@ export class CommandRunner {
   watch(connection: Connection): void {
     const lost = () => {
       this.connectionEpoch++;
-      for (const command of this.commands()) command.unsure();
+      for (const command of this.open.all()) command.unsure();
     };
     // A cluster stays connected when it loses a node, and tells of the node instead.
     for (const loss of ["close", "-node", "node error"]) connection.on(loss, lost);
@@ -107,13 +110,11 @@ export class CommandRunner {
    * Runs a script or a command that may be repeated, and again while failures may pass.
    * @throws UNAVAILABLE without a usable answer in time; UNSUPPORTED, WRONG_DATA as the server says
    */
-  call<T>(lockName: string, request: Request, read: (reply: unknown) => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const full = this.cleanUp.refusal(lockName);
-      if (full) return reject(full);
-      if (this.isClosed) return reject(new ClientClosedError(lockName));
-      new PromisedCommand(this, lockName, { request, read, longest: 0, resolve, reject }).begin();
-    });
+  async call<T>(lockName: string, request: Request, read: (reply: unknown) => T): Promise<T> {
+    const full = this.cleanUp.refusal(lockName);
+    if (full) throw full;
+    if (this.isClosed) throw new ClientClosedError(lockName);
+    return this.callUntilAnswered(lockName, request, read, 0);
   }
 
   /**
@@ -135,7 +136,11 @@ export class CommandRunner {
   /** Runs a command that may be repeated, as {@link call} does with scripts. */
   command(name: string, ...args: string[]): Promise<unknown> {
     const send = () => this.connection.call(name, ...args);
-    return this.call("", { send }, (reply) => reply);
+    return this.call(
+      "",
+      () => ({ send }),
+      (reply) => reply,
+    );
   }
 
   /** The outcome of `work`, or UNAVAILABLE after `ms` milliseconds (default `commandTimeout`), while the work goes on. */
@@ -151,17 +156,20 @@ export class CommandRunner {
     return new RedisUnavailableError(lockName, cause);
   }
 
+  /** Resolves when all commands have been answered, and those that follow from their answers. */
+  async idle(): Promise<void> {
+    do {
+      if (this.open.first) await new Promise<void>((resolve) => this.onIdle.push(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+    } while (this.open.first);
+  }
+
   /** Ends all commands. */
   close(): void {
     this.isClosed = true;
     this.cleanUp.close();
-    for (const command of this.commands()) command.close();
-    this.limit.close();
-  }
-
-  /** All commands without an answer. */
-  commands(): Command[] {
-    return [...this.limit.running.all(), ...this.timed.all()];
+    for (const command of this.open.all()) command.close();
+    this.open.close();
   }
 
   async #askForSharded(): Promise<void> {
@@ -177,8 +185,8 @@ export class CommandRunner {
   }
 }
 
-/** What is sent; or makes it, anew for each sending. */
-type Request = ScriptCall | PlainCommand | (() => ScriptCall | PlainCommand);
+/** Makes what is sent, anew for each sending. */
+type Request = () => ScriptCall | PlainCommand;
 
 /** What a command with a promise needs until it ends. */
 interface Work<T> {
@@ -194,22 +202,19 @@ class PromisedCommand<T> extends Command {
   override readonly lockName: string;
   /** Undefined once the command has ended, since ioredis may keep this object for long after that. */
   #work: Work<T> | undefined;
-  readonly #clock: Clock;
 
   constructor(runner: CommandRunner, lockName: string, work: Work<T>) {
     super(runner);
     this.lockName = lockName;
     this.#work = work;
-    this.#clock = runner.clock;
   }
 
   protected override request(): ScriptCall | PlainCommand {
-    const { request } = this.#given;
-    return typeof request === "function" ? request() : request;
+    return this.#given.request();
   }
 
   protected override goesOn(): boolean {
-    return elapsedSince(this.#clock, this.sentAt) < this.#given.longest;
+    return elapsed(this.sentAt, instant(this.runner.clock)) < this.#given.longest;
   }
 
   protected override answered(reply: unknown): void {

@@ -6,7 +6,7 @@
  */
 import { type Instant, instant } from "../base/clock.js";
 import { ClientClosedError, isLockError, type LockError } from "../base/errors.js";
-import type { Timed } from "../base/shared-timeout.js";
+import type { Due } from "../base/timer-heap.js";
 import { type AnyScript, isReplyOf, type ScriptCall } from "../scripts/script.js";
 import type { CommandRunner } from "./command-runner.js";
 import { finalError, forbiddenKeys, forbidsKey, isMissingScript, isReply, scrubbed } from "./failures.js";
@@ -33,19 +33,16 @@ export interface PlainCommand {
   readonly send: () => Promise<unknown>;
 }
 
-export abstract class Command implements Timed {
-  declare next: this | undefined;
-  declare prev: this | undefined;
-  declare list: object | undefined;
-  declare endsAt: number;
-  /** Cancels the timer of a command with a time-out of its own. */
-  declare cancel: (() => void) | undefined;
+export abstract class Command implements Due {
+  /** When its time is up. */
+  dueAt = 0;
+  /** Its place among the commands that are open. */
+  index = -1;
   /** When it was begun: what the server grants to it counts from then, and what answers an earlier beginning is late. */
   sentAt: Instant = NEVER;
   /** It goes on though its time was up. */
-  #isLeftover = false;
-  readonly #runner: CommandRunner;
-  #isOpen = false;
+  protected isLeftover = false;
+  protected readonly runner: CommandRunner;
   /** ioredis has the command. */
   #inFlight = false;
   /** The server that owes the answer. */
@@ -60,7 +57,7 @@ export abstract class Command implements Timed {
   #keys: readonly string[] | undefined;
 
   constructor(runner: CommandRunner) {
-    this.#runner = runner;
+    this.runner = runner;
   }
 
   abstract readonly lockName: string;
@@ -96,27 +93,22 @@ export abstract class Command implements Timed {
 
   /** The error of a command whose time is up; its cause is what its last sending failed with, if it did. */
   protected unavailable(): unknown {
-    return this.#runner.unavailable(this.lockName, this.#cause);
+    return this.runner.unavailable(this.lockName, this.#cause);
   }
 
   get isOpen(): boolean {
-    return this.#isOpen;
+    return this.index >= 0;
   }
 
   /** Sends it until it is answered, fails for good, or `within` milliseconds are over. */
-  begin(within: number = this.#runner.commandTimeout, now: Instant = instant(this.#runner.clock)): void {
-    const { alive, clock, isClosed, limit, timed } = this.#runner;
-    this.#isOpen = true;
+  begin(within: number = this.runner.commandTimeout, now: Instant = instant(this.runner.clock)): void {
+    const { alive, isClosed, open } = this.runner;
     this.sentAt = now;
-    this.#isLeftover = false;
+    this.isLeftover = false;
     this.#cause = undefined;
     this.#pause = FIRST_PAUSE;
     alive.need();
-    if (within === limit.ms) limit.start(this, now.mono);
-    else {
-      timed.add(this);
-      this.cancel = clock.after(within, () => this.expire());
-    }
+    open.put(this, now.mono + within);
     this.send();
     // What close() itself causes is sent once, and not waited for.
     if (isClosed) this.close();
@@ -124,12 +116,15 @@ export abstract class Command implements Timed {
 
   /** Sends the command, even while an earlier sending is unanswered: it may run twice without harm. */
   send(anew = false): void {
-    if (!this.#isOpen) return;
+    if (!this.isOpen) return;
     const { sentAt } = this;
-    const { prepared, sender, servers } = this.#runner;
+    const { prepared, sender, servers } = this.runner;
     try {
       const call = this.request();
-      if (call.script && !prepared) return this.#sendPrepared(sentAt);
+      if (call.script) {
+        if (!prepared) return this.#sendPrepared(sentAt);
+        this.runner.sent++;
+      }
       this.#inFlight = true;
       this.#keys = call.keys;
       const server = servers.of(call.keys?.[0]);
@@ -149,16 +144,15 @@ export abstract class Command implements Timed {
 
   /** The time is up, the outcome unknown. */
   expire(): void {
-    if (!this.#isOpen) return;
     const server = this.#server;
-    const { alive, cleanUp, limit, servers } = this.#runner;
+    const { alive, cleanUp, clock, commandTimeout, open, servers } = this.runner;
     // A refusal was an answer, if one that is of no use.
     if (this.#inFlight) server?.gaveUp();
     servers.resetSilent();
     if (this.goesOn()) {
-      if (!this.#isLeftover) alive.leave();
-      this.#isLeftover = true;
-      limit.start(this);
+      if (!this.isLeftover) alive.release();
+      this.isLeftover = true;
+      open.put(this, clock.mono() + commandTimeout);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
       // would pile up. But if the key has another master by now, the command has to go there.
       if (servers.of(this.#keys?.[0]) !== server) this.send();
@@ -177,30 +171,25 @@ export abstract class Command implements Timed {
 
   /** Ends the command: an answer that comes is late. False if it had ended before. */
   stop(): boolean {
-    if (!this.#isOpen) return false;
-    this.#isOpen = false;
+    if (!this.isOpen) return false;
     this.#cancelPause?.();
-    if (this.cancel) {
-      this.cancel();
-      this.cancel = undefined;
-    }
     this.#server?.callEnded();
     this.#server = undefined;
-    const { alive, limit, timed } = this.#runner;
-    if (!limit.running.remove(this)) timed.remove(this);
-    if (this.#isLeftover) alive.done();
-    else alive.release();
+    const { alive, onIdle, open } = this.runner;
+    open.remove(this);
+    if (onIdle.length > 0 && !open.first) for (const callback of onIdle.splice(0)) callback();
+    if (!this.isLeftover) alive.release();
     return true;
   }
 
   /** Whether it is open since then. */
   #isBegun(sentAt: Instant): boolean {
-    return this.#isOpen && sentAt === this.sentAt;
+    return this.isOpen && sentAt === this.sentAt;
   }
 
   /** It waits until it is known how releases are announced. */
   #sendPrepared(sentAt: Instant): void {
-    this.#runner.prepare().then(
+    this.runner.prepare().then(
       () => {
         if (this.#isBegun(sentAt)) this.send();
       },
@@ -211,7 +200,7 @@ export abstract class Command implements Timed {
   /** Another server than before owes the answer. */
   #owedBy(server: Server): void {
     this.#server?.callEnded();
-    server.callBegun(this.#server ? this.#runner.clock.mono() : this.sentAt.mono);
+    server.callBegun(this.#server ? this.runner.clock.mono() : this.sentAt.mono);
     this.#server = server;
   }
 
@@ -222,25 +211,25 @@ export abstract class Command implements Timed {
     reply: unknown,
     script: AnyScript | undefined,
   ): void {
-    const now = instant(this.#runner.clock);
+    const now = instant(this.runner.clock);
     server.answered(now.mono);
     // A proxy, or a server that is not Redis, may answer anything.
     if (script && !isReplyOf(script, reply)) return this.#refused(sentAt, strange());
     if (!this.#isBegun(sentAt)) {
-      this.#runner.cleanUp.abandoned.delete(this);
+      this.runner.cleanUp.abandoned.delete(this);
       return this.late(reply, tag);
     }
     this.stop();
     try {
       this.answered(reply, now);
     } catch (error) {
-      this.failed(isLockError(error) ? error : this.#runner.unavailable(this.lockName, strange()));
+      this.failed(isLockError(error) ? error : this.runner.unavailable(this.lockName, strange()));
     }
   }
 
   #refused(sentAt: Instant, error: unknown): void {
     if (!this.#isBegun(sentAt)) {
-      this.#runner.cleanUp.abandoned.delete(this);
+      this.runner.cleanUp.abandoned.delete(this);
       return;
     }
     this.#inFlight = false;
@@ -248,7 +237,7 @@ export abstract class Command implements Timed {
     const final = this.#final(error);
     if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(sentAt, error, this.#keys);
     if (final) return this.#fail(final);
-    const { clock, servers } = this.#runner;
+    const { clock, servers } = this.runner;
     this.#cause = scrubbed(error);
     if (isReply(error)) servers.note(this.#cause, this.#server);
     this.#cancelPause?.();
@@ -258,13 +247,13 @@ export abstract class Command implements Timed {
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */
   #nameKeys(sentAt: Instant, error: unknown, keys: readonly string[]): void {
-    void forbiddenKeys(this.#runner.connection, keys).then((forbidden) => {
+    void forbiddenKeys(this.runner.connection, keys).then((forbidden) => {
       if (this.#isBegun(sentAt)) this.#fail(this.#final(error, forbidden) as LockError);
     });
   }
 
   #final(error: unknown, forbidden?: readonly string[]): LockError | undefined {
-    return finalError(error, this.lockName, this.#runner.isCluster, forbidden);
+    return finalError(error, this.lockName, this.runner.isCluster, forbidden);
   }
 
   #fail(error: unknown): void {

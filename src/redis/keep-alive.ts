@@ -20,34 +20,28 @@ export class KeepAlive {
   readonly #connections = new Set<Connection>();
   /** Keeps the process alive while it is referenced. */
   readonly #timer = setInterval(noop, LONGEST_TIMER).unref();
+  readonly #hasWork: () => boolean;
   #needs = 0;
-  #leftovers = 0;
-  #isClosed = false;
+
+  /** `hasWork`: whether a command has no answer, be it one that is left to do. */
+  constructor(hasWork: () => boolean) {
+    this.#hasWork = hasWork;
+  }
 
   /** Somebody needs the connections, until {@link release}. */
   need(): void {
     if (this.#needs++ > 0) return;
     this.#timer.ref();
-    for (const connection of this.#connections) if (connection.status === "end") this.#revive(connection);
+    for (const connection of this.#connections) this.#revive(connection);
   }
 
   release(): void {
     if (--this.#needs === 0) this.#timer.unref();
   }
 
-  /** From now on a need is one of what is left to do, until {@link done}. */
-  leave(): void {
-    this.#leftovers++;
-    this.release();
-  }
-
-  done(): void {
-    this.#leftovers--;
-  }
-
   /** Milliseconds before the n-th attempt to connect in a row; null: ioredis makes none, since its timer would hold the process. */
   readonly pauseBefore = (attempt: number): number | null => {
-    if (!this.#isNeeded) return null;
+    if (this.#needs === 0) return null;
     return attempt === 1 ? 0 : Math.min(SECOND_PAUSE * 2 ** (attempt - 2), LONGEST_PAUSE);
   };
 
@@ -57,7 +51,7 @@ export class KeepAlive {
     // Also while somebody needs it: a need may come as the connection gives up. ioredis (5.4 to 6.0) can also end one
     // by Sentinel in a failover. Its failover detector closes the connector while a sentinel names the new master.
     connection.on("end", () => {
-      const pause = this.#isNeeded ? SECOND_PAUSE : LONGEST_PAUSE;
+      const pause = this.#needs > 0 ? SECOND_PAUSE : LONGEST_PAUSE;
       setTimeout(() => this.#revive(connection), pause).unref();
     });
     if (isCluster(connection)) connection.on("+node", unreference);
@@ -72,17 +66,12 @@ export class KeepAlive {
 
   /** Ends all connections. */
   close(): void {
-    this.#isClosed = true;
     clearInterval(this.#timer);
     for (const connection of this.#connections) this.end(connection);
   }
 
-  get #isNeeded(): boolean {
-    return this.#needs > 0 && !this.#isClosed;
-  }
-
   #revive(connection: Connection): void {
-    const isWanted = this.#isNeeded || this.#leftovers > 0;
+    const isWanted = this.#needs > 0 || this.#hasWork();
     if (isWanted && this.#connections.has(connection) && connection.status === "end")
       connection.connect().catch(noop); // its events tell why
   }

@@ -22,6 +22,7 @@ const OPTIONS = {
   autoResubscribe: false,
   maxRetriesPerRequest: null,
   enableAutoPipelining: false,
+  keyPrefix: undefined,
   commandTimeout: undefined,
   socketTimeout: undefined,
   // The right for CLIENT SETINFO is not asked for.
@@ -62,12 +63,10 @@ interface Inside {
 
 /** A connection like this one, which lives as `alive` says. */
 export function ownConnection(given: Connection, alive: KeepAlive): Connection {
-  const own = isCluster(given) ? ownCluster(given, alive) : ownServer(given as SubscriberConnection, alive);
-  alive.add(own);
-  return own;
+  return isCluster(given) ? ownCluster(given, alive) : ownServer(given as SubscriberConnection, alive);
 }
 
-/** As {@link ownConnection}, to one server; not looked after yet. `overrides`: options that it has instead. */
+/** As {@link ownConnection}, to one server. `overrides`: options that it has instead. */
 export function ownServer(
   given: ServerConnection,
   alive: KeepAlive,
@@ -87,6 +86,7 @@ export function ownServer(
   followOptions(own.options, given.options, (name) => !(name in chosen));
   hearErrors(own);
   own.on("error", (error: Error) => refuseWithoutDatabase(own, error));
+  alive.add(own);
   return own;
 }
 
@@ -111,6 +111,7 @@ function ownCluster(given: ClusterConnection, alive: KeepAlive): Connection {
       CREDENTIALS.includes(name) && node.options[name] === redisOptions[name];
     followOptions(node.options, redisOptions, isShared);
   });
+  alive.add(own);
   return own;
 }
 

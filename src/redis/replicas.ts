@@ -36,8 +36,6 @@ export class Replicas {
   readonly #connection: Connection;
   readonly #required: number;
   readonly #timeout: number;
-  /** How many scripts were sent on this connection. */
-  sent = 0;
   /** The grants of the next batch, by server; there while a batch is under way to that server. */
   readonly #next = new Map<string, Grant[]>();
 
@@ -119,7 +117,6 @@ export class Replicas {
   async #send(grants: readonly Grant[]): Promise<void> {
     const pipeline = this.#connection.pipeline();
     for (const { script } of grants) pipeline.eval(...script);
-    this.sent += grants.length;
     try {
       const replies = (await pipeline.wait(this.#required, this.#timeout).exec()) ?? [];
       const waited = replies.pop();

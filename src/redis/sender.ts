@@ -13,8 +13,6 @@ export class Sender {
   #stream: Stream | undefined;
   /** How many commands of this tick went behind the first. */
   #behind = 0;
-  /** How many scripts were sent. */
-  sent = 0;
   /** The scripts that this client has run. The first run of each is an EVAL, so that it costs one command. */
   readonly #known = new Set<ScriptText>();
 
@@ -30,22 +28,12 @@ export class Sender {
   send(call: ScriptCall, anew: boolean): Promise<unknown> {
     const { legacy, modern } = call.script;
     const form = this.#legacy ? legacy : modern;
-    this.sent++;
     if (anew || !this.#known.has(form)) {
       return this.#teach(form, evalArguments(form.text, call), call);
     }
     const command = evalArguments(form.sha1, call);
-    this.#cork();
+    this.gather();
     return this.#connection.evalsha(...command);
-  }
-
-  /**
-   * Commands that are sent in this tick from now on travel together, the first one too, so that no other client's
-   * command comes between them.
-   */
-  gather(): void {
-    const { stream } = this.#connection;
-    if (stream) this.#use(stream);
   }
 
   /** Sends a script by its text, which teaches it to the server. */
@@ -64,25 +52,22 @@ export class Sender {
 
   /**
    * Lets the commands of one tick travel in few writes, because a write for each costs more than all else here. The
-   * first command goes at once, as it may be the only one. The others go in groups, so that the server works while the
-   * rest is written.
+   * first goes at once, as it may be the only one. The others go in groups, so that the server works while the rest is
+   * written. Who calls this before the first keeps that with the others: no other client's command comes between them.
    */
-  #cork(): void {
+  gather(): void {
     const { stream } = this.#connection;
     if (!stream) return;
-    if (this.#use(stream)) return;
+    if (stream !== this.#stream) {
+      // A connection may get a new socket within a tick.
+      if (this.#stream) this.#flush();
+      else nextTick(this.#flush);
+      this.#stream = stream;
+      return;
+    }
     if (this.#behind++ % COMMANDS_PER_WRITE > 0) return;
     if (this.#behind > 1) stream.uncork();
     stream.cork();
-  }
-
-  /** Whether the socket is used for the first time in this tick. A connection may get a new one within a tick. */
-  #use(stream: Stream): boolean {
-    if (stream === this.#stream) return false;
-    if (this.#stream) this.#flush();
-    else nextTick(this.#flush);
-    this.#stream = stream;
-    return true;
   }
 
   readonly #flush = (): void => {

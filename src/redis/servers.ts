@@ -14,10 +14,8 @@ const SHORTEST_ATTEMPT = 1_000;
 /** Milliseconds: a call is timed from a moment before it is sent. */
 const TOLERANCE = 2;
 
-/** Tells from the calls to one server whether it answers. */
+/** Tells from the calls to one server whether it answers; `now`: monotonic milliseconds. */
 export class Server {
-  readonly #clock: Clock;
-  readonly #commandTimeout: number;
   /** Calls to the server that are under way. */
   #unanswered = 0;
   /** Monotonic milliseconds: when it answered last, began to owe an answer, or was reset. */
@@ -26,30 +24,24 @@ export class Server {
   #gaveUp = false;
   readonly #onAnswer = new Set<() => void>();
 
-  /** `commandTimeout`: milliseconds. */
-  constructor(clock: Clock, commandTimeout: number) {
-    this.#clock = clock;
-    this.#commandTimeout = commandTimeout;
-  }
-
   get owesAnswer(): boolean {
     return this.#unanswered > 0;
   }
 
-  /** True if it owes an answer and is not worth waiting for: silent for too long, or for longer than a call had time. */
-  get isAway(): boolean {
-    return this.#gaveUp ? this.owesAnswer : this.isSilentFor(this.#commandTimeout * SHARE_OF_TIMEOUT);
+  /** True if it owes an answer, and has been silent for longer than so many milliseconds, or than a call had time. */
+  isAway(ms: number, now: number): boolean {
+    return this.#gaveUp ? this.owesAnswer : this.isSilentFor(ms, now);
   }
 
   /** True if it owes an answer, and has been silent for longer than so many milliseconds. */
-  isSilentFor(ms: number): boolean {
-    return this.owesAnswer && this.#clock.mono() - this.#silentSince > ms;
+  isSilentFor(ms: number, now: number): boolean {
+    return this.owesAnswer && now - this.#silentSince > ms;
   }
 
   /** Its connection is closed because of its silence: the next one gets as much time. */
-  reset(): void {
+  reset(now: number): void {
     this.#gaveUp = true;
-    this.#silentSince = this.#clock.mono();
+    this.#silentSince = now;
   }
 
   /** Calls back once, at the next answer, however late it comes. Returns a function that stops that. */
@@ -58,12 +50,12 @@ export class Server {
     return () => this.#onAnswer.delete(callback);
   }
 
-  /** A call to the server has begun; `now` in monotonic milliseconds. */
+  /** A call to the server has begun. */
   callBegun(now: number): void {
     if (this.#unanswered++ === 0 && !this.#gaveUp) this.#silentSince = now;
   }
 
-  /** The server has given an answer that can be used; `now` in monotonic milliseconds. */
+  /** The server has given an answer that can be used. */
   answered(now: number): void {
     this.#gaveUp = false;
     this.#silentSince = now;
@@ -118,12 +110,16 @@ export class Servers {
   /** True if the connection is not ready, or if every server that owes an answer is away. */
   get away(): boolean {
     const owing = [...this.#servers.values()].filter(({ owesAnswer }) => owesAnswer);
-    return !this.connected || (owing.length > 0 && owing.every(({ isAway }) => isAway));
+    return !this.connected || (owing.length > 0 && owing.every((server) => this.#isAway(server)));
   }
 
   /** True if the connection is not ready, or the server of this key is away. */
   isAway(key: string): boolean {
-    return !this.connected || this.of(key).isAway;
+    return !this.connected || this.#isAway(this.of(key));
+  }
+
+  #isAway(server: Server): boolean {
+    return server.isAway(this.#commandTimeout * SHARE_OF_TIMEOUT, this.#clock.mono());
   }
 
   /**
@@ -135,20 +131,18 @@ export class Servers {
   }
 
   at(address: string): Server {
-    let server = this.#servers.get(address);
-    if (!server) {
-      server = new Server(this.#clock, this.#commandTimeout);
-      this.#servers.set(address, server);
-    }
+    const server = this.#servers.get(address) ?? new Server();
+    this.#servers.set(address, server);
     return server;
   }
 
   /** A command got no answer in time: connections to servers that are silent for `commandTimeout` are made anew. */
   resetSilent(): void {
-    const least = this.connected ? 0 : SHORTEST_ATTEMPT;
+    const ms = Math.max(this.#commandTimeout, this.connected ? 0 : SHORTEST_ATTEMPT) - TOLERANCE;
+    const now = this.#clock.mono();
     for (const [address, server] of this.#servers) {
-      if (!server.isSilentFor(Math.max(this.#commandTimeout, least) - TOLERANCE)) continue;
-      server.reset();
+      if (!server.isSilentFor(ms, now)) continue;
+      server.reset(now);
       reset(this.#connection, address);
     }
     lookForMasters(this.#connection);

@@ -7,11 +7,11 @@
  * something goes on in the background, but only while its marker is sure to be there. To give twice would be worse than
  * not at all.
  */
-import { elapsedSince, instant } from "../base/clock.js";
+import { elapsed, instant } from "../base/clock.js";
 import { LockLostError, LockTimeoutError, tellCaller } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import { callTombstone, latchChannel, permitLeases, semaphoreChannel } from "../base/names.js";
-import { noop, quietly } from "../base/work.js";
+import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import { counterInspect, counterTrySet, semaphoreRelease } from "../scripts/generated.js";
 import { type InspectedNumber, readNumber } from "../scripts/inspected.js";
@@ -51,7 +51,7 @@ export class SharedNumber extends Wanted {
 
   /** Permits may be given back while the client closes, but not later. @throws CLIENT_CLOSED */
   assertNotEnded(): void {
-    if (this.env.ended) this.env.assertOpen(this.lockName);
+    if (this.env.runner.isClosed) this.env.assertOpen(this.lockName);
   }
 
   /** Sends a call that reads, or that is as good as once when it is sent again. */
@@ -70,9 +70,7 @@ export class SharedNumber extends Wanted {
   undo(id: string, undoing: (id: string) => Promise<unknown>): Promise<void> {
     const { env, key, siteName: name } = this;
     const undo = ([first = ""]: readonly string[]) => undoing(first);
-    const undone = quietly(env.runner.cleanUp.add(id, { key, name, together: false, undo }));
-    env.settle(undone);
-    return undone;
+    return env.runner.cleanUp.add(id, { key, name, together: false, undo });
   }
 
   /**
@@ -85,7 +83,7 @@ export class SharedNumber extends Wanted {
     const { lockName, key } = this;
     const keys: GivingKeys = [key, this.channel, this.marker()];
     const begun = instant(clock);
-    const left = () => LONGEST_WORK - elapsedSince(clock, begun);
+    const left = () => LONGEST_WORK - elapsed(begun, instant(clock));
     const call = () => make(keys, [MARKER_TTL, serverClock.in(key, left()), this.publish]);
     const read = (reply: unknown) => serverClock.hear(key, reply);
     return this.goOn(async () => {
@@ -106,11 +104,10 @@ export class SharedNumber extends Wanted {
    * @throws UNAVAILABLE without an answer, CLIENT_CLOSED
    */
   async goOn<T>(begin: () => Promise<T>): Promise<T> {
-    const { env, lockName } = this;
-    const { runner } = env;
+    const { lockName } = this;
+    const { runner } = this.env;
     this.assertNotEnded();
     const work = begin();
-    env.settle(work);
     let isTold = false;
     const outcome = runner.withTimeout(lockName, work);
     work.catch((cause: unknown) => isTold && this.emit("error", { cause }));

@@ -1,6 +1,6 @@
 /** The semaphore whose permits have an id and a lease each: permits of a process that died come back by themselves. */
 import { checkFunction, checkInteger, checkOptions, checkWait } from "../base/arguments.js";
-import { elapsedSince, instant } from "../base/clock.js";
+import { elapsed, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone } from "../base/names.js";
 import { permitsSet, permitsUpdate } from "../scripts/generated.js";
@@ -224,7 +224,7 @@ export class PermitExpirableSemaphore {
     const begun = instant(clock);
     const answered = (word: number) => {
       // So late, an earlier run of this command may have given it back, and its tombstone may have lapsed since.
-      const out = word === 1 || elapsedSince(clock, begun) > MARKER_TTL;
+      const out = word === 1 || elapsed(begun, instant(clock)) > MARKER_TTL;
       const about = kept ? { permitId: id, held: kept.held } : { permitId: id };
       if (out) number.emit("released", about);
       else if (kept) number.emit("lost", { ...about, reason: "expired" });

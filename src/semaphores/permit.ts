@@ -1,11 +1,12 @@
 /** One permit with an id and a lease: how it is taken, kept by the watchdog, and ended. */
 import { checkLease } from "../base/arguments.js";
-import { elapsedSince, type Instant, instant } from "../base/clock.js";
+import { elapsed, type Instant, instant } from "../base/clock.js";
 import { LockLostError, type LossReason } from "../base/errors.js";
 import type { LockEvent, LockEventName, LockEvents } from "../base/events.js";
 import { permitId } from "../base/ids.js";
 import { untilDeadline } from "../base/lease.js";
 import { permitLeases, tombstone } from "../base/names.js";
+import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { permitsAcquire, permitsRelease, permitsRenew } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -61,7 +62,7 @@ export class TakePermit extends Request<string, Permit> {
     const { clock, settings } = this.env;
     const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
     if (word !== 1) return { granted: false, ttl: next };
-    if (untilDeadline(this.#leaseMs, settings.drift, elapsedSince(clock, this.sentAt)) === 0) {
+    if (untilDeadline(this.#leaseMs, settings.drift, elapsed(this.sentAt, instant(clock))) === 0) {
       throw new LockLostError(this.lockName, "expired", clock.wall());
     }
     return { granted: true, value: this.#id, remaining: free };
@@ -146,7 +147,7 @@ export class KeptPermit extends Leased implements Permit {
     this.end();
     if (reason === "closed") number.env.permits.returns(number, id, Promise.resolve(true));
     this.tell("lost", { reason, held: since - this.#since });
-    this.env.settle(endPermit(number, id));
+    void quietly(endPermit(number, id));
   }
 
   gone(): void {

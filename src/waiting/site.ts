@@ -10,7 +10,7 @@ import { UnsupportedServerError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
 import { LiveSet } from "../base/live-set.js";
 import { outside } from "../base/outside.js";
-import { SharedTimeout, type Timed } from "../base/shared-timeout.js";
+import { type Due, TimerHeap } from "../base/timer-heap.js";
 import type { Env } from "../env.js";
 import { Turn } from "./handover.js";
 import { Waiter } from "./waiter.js";
@@ -38,12 +38,10 @@ export class Place implements Item {
   }
 }
 
-export class Site implements Timed {
-  // Of the list of sites that are kept though nobody waits.
-  next: this | undefined;
-  prev: this | undefined;
-  list: object | undefined;
-  endsAt = 0;
+export class Site implements Due {
+  // Of those that are kept though nobody waits.
+  dueAt = 0;
+  index = -1;
   readonly name: string;
   readonly turn: Turn;
   readonly #sites: Sites;
@@ -180,7 +178,7 @@ export class Site implements Timed {
     const { first } = this;
     if (!first) {
       this.#stopSleep();
-      return this.#sites.kept.start(this);
+      return this.#sites.keep(this);
     }
     if (!wasFirst) return;
     if (first.state === "queued") first.state = "asleep";
@@ -190,11 +188,10 @@ export class Site implements Timed {
   }
 
   /** Nobody has waited for a while. */
-  expire(): void {
+  close(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
     this.#isListening = false;
-    this.#sites.drop(this);
   }
 
   /** Whether the server has to be told of the first waiter: readers let it go first. */
@@ -207,7 +204,7 @@ export class Site implements Timed {
     if (waiter.place) return;
     waiter.place = new Place(waiter);
     waiter.site = this;
-    this.#sites.kept.running.remove(this);
+    this.#sites.kept.remove(this);
     this.#line.add(waiter.place);
   }
 
@@ -255,7 +252,8 @@ export class Site implements Timed {
 /** The sites of a client, by name. */
 export class Sites {
   readonly env: Env;
-  readonly kept: SharedTimeout<Site>;
+  /** Those where nobody waits. */
+  readonly kept: TimerHeap<Site>;
   /** Calls that may stand without a command of their own: they wait, or their members have the commands. */
   readonly calls: LiveSet<Waiter>;
   readonly #sites = new Map<string, Site>();
@@ -263,7 +261,7 @@ export class Sites {
   constructor(env: Env) {
     this.env = env;
     this.calls = new LiveSet(env);
-    this.kept = new SharedTimeout(env.clock, KEPT);
+    this.kept = new TimerHeap(env.clock, (site) => this.#drop(site));
   }
 
   /** The site of those that want this. Its name is not made while nobody waits for anything. */
@@ -301,8 +299,9 @@ export class Sites {
     for (const site of [...this.#sites.values()]) site.hintAll();
   }
 
-  drop(site: Site): void {
-    this.#sites.delete(site.name);
+  /** Nobody waits there any more. */
+  keep(site: Site): void {
+    this.kept.put(site, this.env.clock.mono() + KEPT);
   }
 
   /** The calls that wait now. */
@@ -313,7 +312,13 @@ export class Sites {
   close(): void {
     for (const call of this.calls.all().reverse()) call.close();
     // First tries are known as commands only.
-    for (const command of this.env.runner.commands()) if (command instanceof Waiter) command.close();
+    for (const command of this.env.runner.open.all()) if (command instanceof Waiter) command.close();
     this.kept.close();
+  }
+
+  #drop(site: Site): void {
+    this.kept.remove(site);
+    this.#sites.delete(site.name);
+    site.close();
   }
 }

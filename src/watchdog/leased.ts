@@ -5,11 +5,11 @@
 import { type Clock, type Instant, instant } from "../base/clock.js";
 import type { LossReason } from "../base/errors.js";
 import { untilDeadline } from "../base/lease.js";
+import type { Due } from "../base/timer-heap.js";
 import type { Env } from "../env.js";
 import type { Renewal } from "./watchdog.js";
 
-export abstract class Leased {
-  /** Of the watchdog's heap: in monotonic milliseconds, and its place there, -1 outside. */
+export abstract class Leased implements Due {
   dueAt = 0;
   index = -1;
   /** Monotonic milliseconds; Infinity while no renewal is due, because one is on its way or none is wanted. */

@@ -7,7 +7,7 @@
  */
 import { elapsed, type Instant, instant } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
-import { outside } from "../base/outside.js";
+import { TimerHeap } from "../base/timer-heap.js";
 import { trace } from "../base/trace.js";
 import { Command } from "../redis/command.js";
 import type { CommandRunner } from "../redis/command-runner.js";
@@ -15,7 +15,6 @@ import { isOfOneKey } from "../redis/failures.js";
 import { slotOf } from "../redis/slots.js";
 import type { ScriptCall } from "../scripts/script.js";
 import type { Leased } from "./leased.js";
-import { TimerHeap } from "./timer-heap.js";
 
 const BATCH = 100;
 const NEVER = Number.POSITIVE_INFINITY;
@@ -44,24 +43,21 @@ export class Watchdog {
   readonly #lease: number;
   /** Milliseconds from one renewal to the next. */
   readonly #interval: number;
-  readonly #heap = new TimerHeap();
-  #armedFor = NEVER;
-  #cancel: (() => void) | undefined;
+  readonly #heap: TimerHeap<Leased>;
 
   /** `lease`: milliseconds that each renewal asks for. */
   constructor(runner: CommandRunner, lease: number) {
     this.#runner = runner;
     this.#lease = lease;
     this.#interval = renewalInterval(lease);
+    this.#heap = new TimerHeap(runner.clock, () => this.#tick());
   }
 
   /** Schedules `leased` anew, or removes it if it is not held any more. */
   watch(leased: Leased): void {
     if (leased.state !== "held") return this.#heap.remove(leased);
     const { isRenewed, endsAt, renewAt } = leased;
-    const dueAt = isRenewed ? Math.min(endsAt, renewAt) : endsAt;
-    this.#heap.put(leased, dueAt);
-    if (dueAt < this.#armedFor) this.#arm();
+    this.#heap.put(leased, isRenewed ? Math.min(endsAt, renewAt) : endsAt);
   }
 
   /**
@@ -84,23 +80,10 @@ export class Watchdog {
 
   /** Nothing that it watches is held any more. */
   close(): void {
-    this.#cancel?.();
-  }
-
-  /** Sets the timer if an entry is due before it fires. A timer that fires early costs less than moving it each time. */
-  #arm(): void {
-    const { first } = this.#heap;
-    if (!first || first.dueAt >= this.#armedFor) return;
-    this.#cancel?.();
-    this.#armedFor = first.dueAt;
-    const { clock } = this.#runner;
-    outside(() => {
-      this.#cancel = clock.after(Math.max(0, Math.ceil(first.dueAt - clock.mono())), () => this.#tick());
-    });
+    this.#heap.close();
   }
 
   #tick(): void {
-    this.#armedFor = NEVER;
     const now = instant(this.#runner.clock);
     const horizon = now.mono + this.#lease * SLACK;
     const near: Leased[] = [];
@@ -111,17 +94,17 @@ export class Watchdog {
     const renewals: Renewal[] = [];
     for (const leased of near) {
       leased.check(now);
-      const isDue = leased.state === "held" && leased.isRenewed && leased.renewAt <= horizon;
-      const renewal = isDue ? leased.renewal() : undefined;
-      if (renewal) {
+      if (leased.state === "held" && leased.isRenewed && leased.renewAt <= horizon) {
         leased.renewAt = NEVER;
-        leased.renewing++;
-        renewals.push(renewal);
+        const renewal = leased.renewal();
+        if (renewal) {
+          leased.renewing++;
+          renewals.push(renewal);
+        }
       }
       this.watch(leased);
     }
     for (const batch of this.#batches(renewals)) this.#send(batch);
-    this.#arm();
   }
 
   /** On a cluster keys of different slots must not share a command. */
