@@ -11,7 +11,7 @@ import type { Kind } from "../kinds/kind.js";
 import type { Grant } from "../lock/grant.js";
 import { GroupCall } from "./group-call.js";
 import { isUnresponsive, outcomes } from "./members.js";
-import type { Seat } from "./seat.js";
+import { Seat } from "./seat.js";
 
 /** What may be missing of a lease when the last member is granted: a share of it, and milliseconds. */
 const SHARE_OF_LEASE = 1 / 100;
@@ -46,11 +46,10 @@ export class AllCall extends GroupCall {
   override voted(seat: Seat): void {
     if (this.state === "over" || !this.seats.includes(seat)) return;
     if (seat === this.#awaited) return seat.hold ? this.#tryOthers() : this.end(seat.error);
-    // Both sides of one lock, one after the other.
-    const open = this.seats.filter(({ state }) => state !== "over");
-    const side = open.find(({ isAsked, lockKey }) => !isAsked && lockKey === seat.lockKey);
-    if (side) return seat.hold ? side.ask() : side.leave();
-    if (open.length === 0) this.#count();
+    if (this.seats.some(({ state }) => state !== "over")) return;
+    const isGranted = this.seats.every(({ hold }) => hold);
+    if (isGranted && this.seats.length < this.wanted.parts.length) this.#tryOthers();
+    else this.#count();
   }
 
   /** Others of this process wait for a member: a try of all would disturb them, and be refused. */
@@ -62,22 +61,27 @@ export class AllCall extends GroupCall {
 
   /** Waits for one member, if any, then tries all others at once. */
   #round(awaited: Kind | undefined): void {
-    this.seats = this.newSeats(awaited);
-    this.#awaited = this.seats.find(({ wanted }) => wanted === awaited);
-    this.tries();
-    if (this.#awaited) this.#awaited.ask();
+    this.seats = [];
+    this.#awaited = awaited && new Seat(this, awaited, true);
+    if (this.#awaited) this.#ask([this.#awaited]);
     else this.#tryOthers();
   }
 
+  /** Of both sides of one lock the second is tried once the first is granted. */
   #tryOthers(): void {
-    const others = this.seats.filter(({ isAsked }) => !isAsked);
-    if (others.length === 0) return this.#conclude();
+    const others = this.wanted.parts.filter((part) => this.seats.every(({ wanted }) => wanted !== part));
+    const isFirst = ({ lockKey }: Kind, i: number) =>
+      others.findIndex((other) => other.lockKey === lockKey) === i;
+    if (others.length === 0) this.#conclude();
+    else this.#ask(others.filter(isFirst).map((part) => new Seat(this, part)));
+  }
+
+  #ask(seats: readonly Seat[]): void {
+    this.seats = [...this.seats, ...seats];
+    this.unsure();
     this.tries();
     this.wanted.gather();
-    for (const seat of others) {
-      const side = others.find(({ lockKey }) => lockKey === seat.lockKey);
-      if (side === seat) seat.ask();
-    }
+    for (const seat of seats) seat.step();
   }
 
   /** All seats have voted. */

@@ -14,9 +14,9 @@ import { LockLostError } from "../base/errors.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
-import { isSpared, type Masters } from "./masters.js";
+import type { Masters } from "./masters.js";
 import { isUnresponsive } from "./members.js";
-import type { Seat } from "./seat.js";
+import { Seat } from "./seat.js";
 
 /** Milliseconds that one round is taken to last. */
 const SHORTEST_ROUND = 1;
@@ -55,11 +55,8 @@ export class MajorityCall extends GroupCall<Masters> {
       member.env.router.subscribe(member.channel, {
         hint: () => {
           // The first is the confirmation of the server: those of a majority are one message.
-          if (!confirmed.has(member)) {
-            if (confirmed.add(member).size === quorum) listener.hint();
-            return;
-          }
-          if (heard.add(member).size < quorum) return;
+          const told = confirmed.has(member) ? heard : confirmed;
+          if (told.add(member).size !== quorum) return;
           heard.clear();
           listener.hint();
         },
@@ -82,17 +79,20 @@ export class MajorityCall extends GroupCall<Masters> {
   override voted(seat: Seat): void {
     // What is granted after the majority has its hold joins it.
     if (this.group && seat.hold) this.group.join(seat);
-    const open = this.seats.filter(({ state }) => state !== "over").length;
+    let [open, granted, held, answered] = [0, 0, 0, 0];
+    for (const { state, hold, isAnswered } of this.seats) {
+      if (state !== "over") open++;
+      if (hold) granted++;
+      if (hold?.grant.isHeld) held++;
+      if (isAnswered) answered++;
+    }
     if (open === 0) this.#stopTimer?.();
     if (this.state === "over" || this.group || !this.seats.includes(seat)) return;
     const { quorum } = this.wanted;
-    const granted = this.seats.filter(({ hold }) => hold);
+    if (held >= quorum) return this.accept();
     // No majority can grant it any more, and it is known whether others have it.
-    const isLost = granted.length + open < quorum && this.seats.filter(isAnswered).length >= quorum;
-    if (granted.length < quorum && !isLost && open > 0) return;
-    const held = granted.filter(({ hold }) => hold?.grant.isHeld);
-    if (held.length >= quorum) this.accept();
-    else this.#lose();
+    const isLost = granted + open < quorum && answered >= quorum;
+    if (granted >= quorum || isLost || open === 0) this.#lose();
   }
 
   /** False while it asks, and while it waits for runs of its owner that have its members, or were called before. */
@@ -118,18 +118,17 @@ export class MajorityCall extends GroupCall<Masters> {
   /** Asks each master that is worth it, all at once. */
   #ask(): void {
     if (this.state === "over") return;
-    const { clock } = this.env;
-    const seats = this.newSeats();
-    const spared = seats.filter(({ wanted }) => isSpared(wanted));
-    const areEnough = seats.length - spared.length >= this.wanted.quorum;
+    const { wanted: members, asked, env } = this;
+    const seats = members.parts.map((member) => new Seat(this, member));
     this.seats = seats;
-    this.#stopTimer = clock.after(this.wanted.answerTime(this.asked.lease), () => {
+    this.unsure();
+    this.#stopTimer = env.clock.after(members.answerTime(asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });
-    // What is decided on the way has left the rest.
+    const { worthAsking } = members;
     for (const seat of seats) {
-      if (areEnough && spared.includes(seat)) seat.leave();
-      else seat.ask();
+      if (worthAsking.includes(seat.wanted)) seat.step();
+      else seat.giveUp();
     }
   }
 
@@ -145,7 +144,7 @@ export class MajorityCall extends GroupCall<Masters> {
     const longest = inFavour > 0 ? round * 2 ** Math.min(this.#split, MOST_DOUBLINGS) : 0;
     const pause = longest * settings.random();
     this.#notBefore = clock.mono() + pause;
-    const silent = seats.filter((seat) => !isAnswered(seat));
+    const silent = seats.filter((seat) => !seat.isAnswered);
     if (silent.length > parts.length - quorum) return this.#unheard(silent, inFavour);
     // Masters of a majority have granted it, too late: null would mean that another owner has the lock.
     if (this.wait === 0 && inFavour >= quorum) {
@@ -167,7 +166,7 @@ export class MajorityCall extends GroupCall<Masters> {
   #unheard(silent: readonly Seat[], inFavour: number): void {
     const { wanted: members, env } = this;
     this.unanswered = true;
-    const errors = silent.map(({ error, env: { runner } }) => error ?? runner.unavailable(this.lockName));
+    const errors = silent.map(({ error }) => error);
     if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(inFavour, errors));
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
     for (const { wanted } of silent) {
@@ -186,9 +185,4 @@ export class MajorityCall extends GroupCall<Masters> {
     this.standAside();
     if (this.state !== "over") this.stopLater(this.env.clock.after(ms, () => this.step()));
   }
-}
-
-/** Whether its vote tells if others have the lock. */
-function isAnswered({ vote }: Seat): boolean {
-  return vote === "granted" || vote === "refused";
 }

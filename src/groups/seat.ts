@@ -23,12 +23,10 @@ export class Seat extends Call {
   error: unknown;
   /** Milliseconds until the lease of its member's holder ends, as far as that is known. */
   freeIn: number = Number.POSITIVE_INFINITY;
-  /** Its call has asked for it. */
-  isAsked = false;
   readonly #of: GroupCall;
 
-  /** `waits`: it stands in the member's line if it is refused. */
-  constructor(of: GroupCall, member: Kind, waits: boolean) {
+  /** `waits`: it stands in the member's line if it is refused. The call for the group bounds how long. */
+  constructor(of: GroupCall, member: Kind, waits = false) {
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
     const { lease, frame, caller, begun } = of.asked;
     super(member, { wait, lease, signal: undefined, owner: of.owner, frame, caller, begun });
@@ -51,15 +49,9 @@ export class Seat extends Call {
     return this.hold !== undefined && !this.owns(this.hold.grant);
   }
 
-  override get isAside(): boolean {
-    return this.isAsked && super.isAside;
-  }
-
-  /** Tries to take its member; the call for the group bounds how long, and ends it when its client is closed. */
-  ask(): void {
-    if (this.state === "over") return;
-    this.isAsked = true;
-    this.step();
+  /** Its vote tells whether others have the lock. */
+  get isAnswered(): boolean {
+    return this.vote === "granted" || this.vote === "refused";
   }
 
   /** Its member has had its time for an answer, whatever the seat waits for. */
@@ -74,11 +66,6 @@ export class Seat extends Call {
     if (!hold) return this.end(NOT_WANTED);
     void quietly(hold.release());
     if (frame) this.owner?.endRun(this.lockKey, frame);
-  }
-
-  /** The call for the group ends it, by an error that is the group's. */
-  override close(): void {
-    // Not by itself.
   }
 
   /** The group waits. */
