@@ -102,7 +102,8 @@ export class Watchdog {
 
   #tick(): void {
     this.#armedFor = NEVER;
-    const horizon = this.#runner.clock.mono() + this.#lease * SLACK;
+    const now = instant(this.#runner.clock);
+    const horizon = now.mono + this.#lease * SLACK;
     const near: Leased[] = [];
     for (let first = this.#heap.first; first && first.dueAt <= horizon; first = this.#heap.first) {
       this.#heap.remove(first);
@@ -110,7 +111,8 @@ export class Watchdog {
     }
     const renewals: Renewal[] = [];
     for (const leased of near) {
-      const isDue = leased.isHeld && leased.isRenewed && leased.renewAt <= horizon;
+      leased.check(now);
+      const isDue = leased.state === "held" && leased.isRenewed && leased.renewAt <= horizon;
       const renewal = isDue ? leased.renewal() : undefined;
       if (renewal) {
         leased.renewAt = NEVER;
@@ -148,14 +150,14 @@ export class Watchdog {
   }
 
   /** The server has answered the renewal that was sent at `sent`. */
-  renewed({ leased, term }: Renewal, word: number, sent: Instant): void {
-    const { isHeld } = leased;
+  renewed({ leased, term }: Renewal, word: number, sent: Instant, now: Instant): void {
+    leased.check(now);
     leased.renewing--;
-    if (!isHeld) return;
+    if (leased.state !== "held") return;
     if (!leased.has(word)) return leased.gone(word);
     leased.isSuspended = false;
     leased.raise(sent, this.#lease, term);
-    this.renewAfter(leased, sent, instant(this.#runner.clock));
+    this.renewAfter(leased, sent, now);
     this.watch(leased);
     leased.tell("renewed");
   }
@@ -198,10 +200,10 @@ class RenewalCommand extends Command {
     return (this.#batch[0] as Renewal).script(this.#batch, this.#lease);
   }
 
-  protected override answered(reply: unknown): void {
+  protected override answered(reply: unknown, now: Instant): void {
     const words = wordsOf(reply);
     for (const [i, renewal] of this.#batch.entries())
-      this.#watchdog.renewed(renewal, words[i] ?? 0, this.sentAt);
+      this.#watchdog.renewed(renewal, words[i] ?? 0, this.sentAt, now);
   }
 
   protected override failed(error: unknown): void {

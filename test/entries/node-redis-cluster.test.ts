@@ -32,7 +32,7 @@ const cluster = await forFile(startCluster({ masters: 3, replicas: 1 }));
 
 /** What the tests read of a cluster's client. */
 interface UserCluster extends TestClient {
-  readonly masters: readonly object[];
+  readonly masters: readonly { readonly client?: { readonly isReady: boolean } }[];
   readonly _slots: { rediscover(): Promise<void> };
 }
 

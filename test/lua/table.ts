@@ -175,8 +175,9 @@ class Play {
 
   /** The reply of this row with another number of those who have heard. */
   #heardBy(count: number, reply: unknown): unknown {
-    if (!this.#table.counts || !Array.isArray(reply) || reply[0] !== 1) return reply;
-    return [count, ...reply.slice(1)];
+    if (!this.#table.counts) return reply;
+    if (reply === 1) return count;
+    return Array.isArray(reply) && reply[0] === 1 ? [count, ...reply.slice(1)] : reply;
   }
 
   /** The commands of the script, and how often it runs each; without those by which it announces. */

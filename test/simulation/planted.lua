@@ -65,7 +65,7 @@ reply = {-1}
 
 -- forgets its release | multi 240 | plain/end
 -- a release that is sent again is told that the lock was lost
-if command == 'SET' and first == 1 then return end
+if command == 'SET' and tostring(first) == '1' then return end
 
 -- hands over to nobody | lock 1 | plain/pass
 -- a release grants the lock to a wire id that nobody has

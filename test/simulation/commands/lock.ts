@@ -204,7 +204,8 @@ export class Lock {
   }
 
   #read(verb: Verb, reply: Reply): Answer {
-    const [first, second, third, ...rest] = Array.isArray(reply) ? reply : [reply];
+    // A number alone is the answer to a TAKE that is granted, and to an END of what was there.
+    const [first, second, third, ...rest] = Array.isArray(reply) ? reply : [reply, 1n];
     if (verb === "FORCE") return { reply, ids: (reply as readonly Reply[]).map(String) };
     if (verb === "TAKE") {
       const is = (["refused", "granted", "over"] as const)[Number(first)];
