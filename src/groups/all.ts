@@ -7,10 +7,11 @@
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
 import { untilDeadline } from "../base/lease.js";
+import { quietly } from "../base/work.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Grant } from "../lock/grant.js";
 import { GroupCall } from "./group-call.js";
-import { isUnresponsive, outcomes } from "./members.js";
+import { isUnresponsive } from "./members.js";
 import { Seat } from "./seat.js";
 
 /** What may be missing of a lease when the last member is granted: a share of it, and milliseconds. */
@@ -44,11 +45,11 @@ export class AllCall extends GroupCall {
   }
 
   override voted(seat: Seat): void {
-    if (this.state === "over" || !this.seats.includes(seat)) return;
-    if (seat === this.#awaited) return seat.hold ? this.#tryOthers() : this.end(seat.error);
-    if (this.seats.some(({ state }) => state !== "over")) return;
-    const isGranted = this.seats.every(({ hold }) => hold);
-    if (isGranted && this.seats.length < this.wanted.parts.length) this.#tryOthers();
+    const { seats } = this;
+    if (this.state === "over" || !seats.includes(seat)) return;
+    if (seats.some(({ state }) => state !== "over")) return;
+    const areGranted = seats.every(({ hold }) => hold);
+    if (areGranted && seats.length < this.wanted.parts.length) this.#tryOthers();
     else this.#count();
   }
 
@@ -72,8 +73,7 @@ export class AllCall extends GroupCall {
     const others = this.wanted.parts.filter((part) => this.seats.every(({ wanted }) => wanted !== part));
     const isFirst = ({ lockKey }: Kind, i: number) =>
       others.findIndex((other) => other.lockKey === lockKey) === i;
-    if (others.length === 0) this.#conclude();
-    else this.#ask(others.filter(isFirst).map((part) => new Seat(this, part)));
+    this.#ask(others.filter(isFirst).map((part) => new Seat(this, part)));
   }
 
   #ask(seats: readonly Seat[]): void {
@@ -112,26 +112,18 @@ export class AllCall extends GroupCall {
     this.stopLater(clock.after(settings.random() * LONGEST_PAUSE, next));
   }
 
-  /** All members are taken. The lease begins now, so what was taken before is raised; a silent member keeps its deadline. */
+  /** All members are taken. The lease begins now, so what was taken before is raised. */
   #conclude(): void {
-    const { lease } = this.asked;
     const grants = this.seats.flatMap(({ hold }) => hold?.grant ?? []);
-    const short = lease === undefined ? [] : grants.filter((grant) => isShort(grant, lease));
-    if (short.length === 0) return this.#acceptAll(grants);
-    const raised = short.map((grant) => grant.extend(lease as number));
-    void outcomes(raised).then(({ errors }) => {
-      const fault = errors.find((error) => !isLockError(error, "UNAVAILABLE"));
-      if (fault) this.end(fault);
-      else this.#acceptAll(grants);
-    });
-  }
-
-  #acceptAll(grants: readonly Grant[]): void {
-    if (this.state === "over") return;
     const lost = grants.find(({ isHeld }) => !isHeld);
-    if (!lost) return this.accept();
-    const reason = lost.loss?.reason ?? "expired";
-    this.end(new LockLostError(this.lockName, reason, this.env.clock.wall()));
+    if (lost) {
+      const reason = lost.loss?.reason ?? "expired";
+      return this.end(new LockLostError(this.lockName, reason, this.env.clock.wall()));
+    }
+    this.accept();
+    const { lease } = this.asked;
+    if (lease === undefined) return;
+    for (const grant of grants) if (isShort(grant, lease)) void quietly(grant.extend(lease));
   }
 }
 
