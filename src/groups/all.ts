@@ -40,7 +40,7 @@ export class AllCall extends GroupCall {
   /** While it waits for one member, what that one's seat knows counts. */
   override get isRefused(): boolean {
     const awaited = this.#awaited;
-    if (!awaited || awaited.vote) return super.isRefused;
+    if (!awaited || awaited.state === "over") return super.isRefused;
     return awaited.isRefused && !isUnresponsive(awaited.wanted);
   }
 
@@ -88,7 +88,7 @@ export class AllCall extends GroupCall {
   #count(): void {
     // The answers are known from now on, until the next round.
     this.tries();
-    const refused = this.seats.find(({ vote }) => vote === "refused");
+    const refused = this.seats.find(({ vote }) => vote === false);
     if (refused && this.wait > 0) this.announce();
     if (this.state === "over") return;
     // Silence changes nothing for a call that has waited, nor for one that is refused anyhow.

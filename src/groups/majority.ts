@@ -18,17 +18,13 @@ import type { Masters } from "./masters.js";
 import { isUnresponsive } from "./members.js";
 import { Seat } from "./seat.js";
 
-/** Milliseconds that one round is taken to last. */
-const SHORTEST_ROUND = 1;
-const LONGEST_ROUND = 20;
-/** The pause after a split vote doubles with each in a row, so many times at most. */
-const MOST_DOUBLINGS = 3;
+/** After a split vote a call pauses for a random time: of so many rounds as long as the last one, and milliseconds at most. */
+const MOST_ROUNDS = 8;
+const LONGEST_PAUSE = 160;
 /** Milliseconds: where members wake waiters one by one (fair locks), a waiter for a majority tries at random times up to this. */
 const LONGEST_LOOK = 250;
 
 export class MajorityCall extends GroupCall<Masters> {
-  /** How many rounds in a row had split votes. */
-  #split = 0;
   /** Monotonic milliseconds: no round begins before. */
   #notBefore = 0;
   /** Ends the time that the masters have for their answers. */
@@ -80,11 +76,11 @@ export class MajorityCall extends GroupCall<Masters> {
     // What is granted after the majority has its hold joins it.
     if (this.group && seat.hold) this.group.join(seat);
     let [open, granted, held, answered] = [0, 0, 0, 0];
-    for (const { state, hold, isAnswered } of this.seats) {
+    for (const { state, hold, vote } of this.seats) {
       if (state !== "over") open++;
       if (hold) granted++;
       if (hold?.grant.isHeld) held++;
-      if (isAnswered) answered++;
+      if (vote !== undefined) answered++;
     }
     if (open === 0) this.#stopTimer?.();
     if (this.state === "over" || this.group || !this.seats.includes(seat)) return;
@@ -136,15 +132,13 @@ export class MajorityCall extends GroupCall<Masters> {
     const { clock, settings } = this.env;
     const { seats } = this;
     const { quorum, parts } = this.wanted;
-    const inFavour = seats.filter(({ vote }) => vote === "granted").length;
+    const inFavour = seats.filter(({ vote }) => vote).length;
     this.undo();
     this.rest();
-    this.#split = inFavour > 0 ? this.#split + 1 : 0;
-    const round = Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, clock.mono() - this.sentAt.mono));
-    const longest = inFavour > 0 ? round * 2 ** Math.min(this.#split, MOST_DOUBLINGS) : 0;
-    const pause = longest * settings.random();
+    const round = Math.max(1, clock.mono() - this.sentAt.mono);
+    const pause = inFavour > 0 ? settings.random() * Math.min(LONGEST_PAUSE, MOST_ROUNDS * round) : 0;
     this.#notBefore = clock.mono() + pause;
-    const silent = seats.filter((seat) => !seat.isAnswered);
+    const silent = seats.filter(({ vote }) => vote === undefined);
     if (silent.length > parts.length - quorum) return this.#unheard(silent, inFavour);
     // Masters of a majority have granted it, too late: null would mean that another owner has the lock.
     if (this.wait === 0 && inFavour >= quorum) {
@@ -155,7 +149,7 @@ export class MajorityCall extends GroupCall<Masters> {
       return this.#sleep(Math.max(pause, this.wanted.answerTime(this.asked.lease)));
     }
     // When a majority will be free, if nobody gives it back before.
-    const frees = seats.map(({ freeIn }) => freeIn).sort((a, b) => a - b);
+    const frees = seats.map(({ vote, freeIn }) => (vote ? 0 : freeIn)).sort((a, b) => a - b);
     const isQueued = parts.some(({ traits }) => traits.serverQueued);
     const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
     const ttl = Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause));

@@ -17,8 +17,8 @@ const NOT_WANTED: unique symbol = Symbol("not wanted");
 export class Seat extends Call {
   /** Its count, once it is granted. */
   hold: HoldRecord<Grant> | undefined;
-  /** How its member votes: a grant may have come after its deadline. Undefined while it is open, and if it is not wanted. */
-  vote: "granted" | "refused" | "failed" | undefined;
+  /** How its member votes: a grant may have come after its deadline. Undefined without an answer. */
+  vote: boolean | undefined;
   /** Why it has failed. */
   error: unknown;
   /** Milliseconds until the lease of its member's holder ends, as far as that is known. */
@@ -49,11 +49,6 @@ export class Seat extends Call {
     return this.hold !== undefined && !this.owns(this.hold.grant);
   }
 
-  /** Its vote tells whether others have the lock. */
-  get isAnswered(): boolean {
-    return this.vote === "granted" || this.vote === "refused";
-  }
-
   /** Its member has had its time for an answer, whatever the seat waits for. */
   giveUp(): void {
     if (this.isOpen) this.expire();
@@ -81,7 +76,7 @@ export class Seat extends Call {
 
   protected override grant(hold: HoldRecord<Grant>): void {
     this.hold = hold;
-    this.#inFavour();
+    this.vote = true;
     super.grant(hold);
     this.#of.voted(this);
   }
@@ -96,17 +91,10 @@ export class Seat extends Call {
   }
 
   protected override tellEnd(error: unknown): void {
-    if (error !== NOT_WANTED) {
-      this.error = error;
-      this.vote = error === undefined ? "refused" : "failed";
-      if (isLockError(error, "LOCK_LOST")) this.#inFavour();
-    }
+    this.error = error;
+    if (isLockError(error, "LOCK_LOST")) this.vote = true;
+    else if (error === undefined) this.vote = false;
     this.#of.voted(this);
-  }
-
-  #inFavour(): void {
-    this.vote = "granted";
-    this.freeIn = 0;
   }
 
   /** @throws UNSUPPORTED if another seat of the call refuses it: both members are one lock, by two clients */
