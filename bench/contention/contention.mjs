@@ -51,14 +51,10 @@ const RULES = {
   multi: {
     "as it is": [],
     "no pause after lost rounds": [
-      { file: ALL, from: "if (this.#lost === 1) return next();", to: "if (this.#lost > 0) return next();" },
-    ],
-    "never the first member first": [{ file: ALL, from: "const IN_ORDER = 2", to: "const IN_ORDER = 1e9" }],
-    "the first member first after one lost round": [
-      { file: ALL, from: "const IN_ORDER = 2", to: "const IN_ORDER = 1" },
+      { file: ALL, from: "if (!this.#awaited) return", to: "if (this.wait > 0) return" },
     ],
     "all at once although others wait here": [
-      { file: ALL, from: "this.wait > 0 && this.#areWanted", to: "this.wait < 0 && this.#areWanted" },
+      { file: ALL, from: "this.#round(this.wait > 0 ?", to: "this.#round(this.wait < 0 ?" },
     ],
   },
 };

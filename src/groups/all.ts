@@ -1,8 +1,7 @@
 /**
  * How a call gets all members of a group, or none. It tries all at once. If a member is not free, it gives back what it
  * took, and waits in the line of that member as any call does. Then it tries the others again. Nothing is held while it
- * waits, so no orders of members can dead-lock. After two lost rounds it begins with the first member, so that calls for the
- * same locks queue up there. It does so every other time only: otherwise a call whose first member is free would not sleep.
+ * waits, so no orders of members can dead-lock.
  */
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
@@ -17,20 +16,18 @@ import { Seat } from "./seat.js";
 /** What may be missing of a lease when the last member is granted: a share of it, and milliseconds. */
 const SHARE_OF_LEASE = 1 / 100;
 const MOST_OF_LEASE = 50;
-/** After so many lost rounds the call begins with the first member. */
-const IN_ORDER = 2;
-/** Milliseconds: the longest pause after a lost round, in which another call comes through. */
+/** Milliseconds: the longest pause after a lost round for which it had waited, in which another call comes through. */
 const LONGEST_PAUSE = 8;
 
 export class AllCall extends GroupCall {
-  /** How many rounds it has lost. */
-  #lost = 0;
   /** The seat that begins the round alone: it waits in its member's line. */
   #awaited: Seat | undefined;
 
   override step(): void {
-    const isWanted = this.wait > 0 && this.#areWanted;
-    this.#round(isWanted ? this.wanted.parts[0] : undefined);
+    // Others of this process wait for a member: a try of all would disturb them, and be refused.
+    const isWanted = (member: Kind) =>
+      member.env.sites.get(member)?.first !== undefined && !this.owner.grantOf(member.lockKey);
+    this.#round(this.wait > 0 ? this.wanted.parts.find(isWanted) : undefined);
   }
 
   override tryNow(): void {
@@ -53,15 +50,12 @@ export class AllCall extends GroupCall {
     else this.#count();
   }
 
-  /** Others of this process wait for a member: a try of all would disturb them, and be refused. */
-  get #areWanted(): boolean {
-    const isWanted = (member: Kind) =>
-      member.env.sites.get(member)?.first !== undefined && !this.owner.grantOf(member.lockKey);
-    return this.wanted.parts.some(isWanted);
-  }
-
-  /** Waits for one member, if any, then tries all others at once. */
-  #round(awaited: Kind | undefined): void {
+  /**
+   * Waits for a member that is not free, if any, then tries all others at once. With both sides of one lock as members it
+   * waits for the write side: a reader is refused that.
+   */
+  #round(missing: Kind | undefined): void {
+    const awaited = missing && this.wanted.parts.find(({ lockKey }) => lockKey === missing.lockKey);
     this.seats = [];
     this.#awaited = awaited && new Seat(this, awaited, true);
     if (this.#awaited) this.#ask([this.#awaited]);
@@ -101,13 +95,8 @@ export class AllCall extends GroupCall {
     if (!missing) return this.#conclude();
     this.undo();
     if (this.wait === 0) return this.refuse(0);
-    this.#lost++;
-    const [first] = this.wanted.parts;
-    const isFirst = this.#lost >= IN_ORDER && this.#awaited?.wanted !== first;
-    // With both sides of one lock as members it waits for the write side: a reader is refused that.
-    const side = this.wanted.parts.find(({ lockKey }) => lockKey === missing.lockKey);
-    const next = () => this.#round(isFirst ? first : side);
-    if (this.#lost === 1) return next();
+    const next = () => this.#round(missing.wanted);
+    if (!this.#awaited) return next();
     const { clock, settings } = this.env;
     this.stopLater(clock.after(settings.random() * LONGEST_PAUSE, next));
   }
