@@ -66,13 +66,9 @@ export class GroupGrant implements Held {
   }
 
   get isGarbage(): boolean {
-    if (!this.#isPrivate) return false;
-    const isKept = ({ hold }: Seat) => {
-      // Each is looked at, for the first look makes it known weakly.
-      const isGarbage = hold?.isGarbage;
-      return hold?.isKept || (hold?.view !== undefined && !isGarbage);
-    };
-    return this.#live.filter(isKept).length === 0 && this.hold.isGarbage;
+    // Each is looked at, for the first look makes it known weakly.
+    const kept = this.#live.filter(({ hold }) => !hold?.isGarbage);
+    return this.#isPrivate && kept.length === 0 && this.hold.isGarbage;
   }
 
   check(now?: Instant): void {
