@@ -1,6 +1,7 @@
 /** What a client has and waits for now, in the forms in which it tells others, and its figures. */
 import type { LockClientStats, Now } from "./base/figures.js";
 import type { Env } from "./env.js";
+import { grantsAround } from "./owner/context.js";
 import { type ClientState, MOST, type Told } from "./presence/told.js";
 import type { Waiter } from "./waiting/waiter.js";
 
@@ -28,7 +29,8 @@ function waitsOf(env: Env, call: Waiter): Told[] {
   const { clock } = env;
   const since = Math.round(clock.wall() - (clock.mono() - (call.waitsSince ?? 0)));
   const ownerId = call.toldId;
-  const grants = call.heldMeanwhile().filter((grant) => grant.env === env);
+  // What the call's owner, and the owners of the scopes and runs around it, hold until it ends.
+  const grants = grantsAround(call.asked).filter((grant) => grant.env === env);
   const holds = [...new Set(grants.map(({ kind }) => kind.key))].slice(0, MOST_HELD);
   const parts = call.wanted.parts.filter((part) => part.env === env);
   return parts.map(({ key, kind, side }) => {

@@ -40,7 +40,7 @@ export class Env {
   readonly places: Places = new Places();
   readonly sites: Sites;
   /** Grants that are held; those that let nobody else in by lock key. */
-  readonly live: LiveSet<Grant>;
+  readonly live: LiveSet<Grant> = new LiveSet(this);
   readonly permits: LivePermits;
   readonly watchdog: Watchdog;
   /** New calls are refused. Holds may still be given back. */
@@ -68,7 +68,6 @@ export class Env {
     this.presence = new Presence(this, () => stateOf(this));
     this.inspector = new Inspector(this);
     this.sites = new Sites(this);
-    this.live = this.liveSet();
     this.permits = new LivePermits(this);
     this.watchdog = new Watchdog(runner, settings.watchdogTimeout);
     connection.on("ready", () => {
@@ -85,16 +84,6 @@ export class Env {
   /** Fresh for each outermost acquisition, so that a late command can never touch a later hold. */
   wireId(number: number = this.mint()): string {
     return `${this.clientId}:${number}`;
-  }
-
-  /** A set of what is held: while there is something in it, the client keeps its connections, and tells others of it. */
-  liveSet<T>(): LiveSet<T> {
-    const { alive } = this.runner;
-    const added = () => {
-      alive.need();
-      this.presence.begin();
-    };
-    return new LiveSet(added, () => alive.release());
   }
 
   assertOpen(lockName: string): void {

@@ -56,14 +56,6 @@ export function leastElapsedSince(clock: Clock, start: Instant): number {
 }
 
 /**
- * A past moment on the monotonic clock; earlier than that clock has it if the wall clock says that more time has
- * passed.
- */
-export function onMono(moment: Instant, now: Instant): number {
-  return now.mono - elapsed(moment, now);
-}
-
-/**
  * A timer that is so many milliseconds late shows that the event loop stalled: answers that arrived meanwhile are then
  * read before its callback runs.
  */

@@ -4,11 +4,9 @@
  * Nothing is held while it waits: a lost round gives all seats back.
  */
 import { trace } from "../base/trace.js";
-import { follow, tellIfLong } from "../lock/follow.js";
-import type { Grant } from "../lock/grant.js";
+import { follow } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
-import { type Frame, grantsAround } from "../owner/context.js";
 import { type OwnCall, OwnerRecord } from "../owner/owner.js";
 import { Waiter } from "../waiting/waiter.js";
 import { GroupGrant } from "./group-grant.js";
@@ -20,8 +18,7 @@ export abstract class GroupCall<M extends Members = Members>
   extends Waiter<M, HoldRecord<GroupGrant>>
   implements OwnCall
 {
-  readonly asked: Asked;
-  readonly frame: Frame | undefined;
+  declare readonly asked: Asked;
   /** All seats are one owner's, so that both sides of one lock know each other. */
   readonly owner: OwnerRecord;
   /** Of this round, in the order in which it asks. */
@@ -32,8 +29,6 @@ export abstract class GroupCall<M extends Members = Members>
 
   constructor(members: M, asked: Asked) {
     super(members, asked);
-    this.asked = asked;
-    this.frame = asked.frame;
     this.owner = asked.owner ?? new OwnerRecord();
     // Of an owner that nobody else knows there are no other calls.
     asked.owner?.begin(this);
@@ -42,10 +37,6 @@ export abstract class GroupCall<M extends Members = Members>
   /** A seat is over: granted, refused, failed, or not wanted any more. */
   abstract voted(seat: Seat): void;
 
-  override heldMeanwhile(): readonly Grant[] {
-    return grantsAround(this.owner, this.asked.caller);
-  }
-
   /** The first member's, as events tell it from the first time on. */
   override get toldId(): string {
     this.#toldId ??= this.seats.find(({ at }) => at === 0)?.seatId ?? this.env.wireId();
@@ -53,7 +44,10 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   protected override outcome(hold: HoldRecord<GroupGrant> | undefined): unknown {
-    return hold ? multiViewOf(hold) : null;
+    if (!hold) return null;
+    hold.grant.tellGrant();
+    follow(this.wanted, hold);
+    return multiViewOf(hold);
   }
 
   override start(): Promise<unknown> {
@@ -71,16 +65,12 @@ export abstract class GroupCall<M extends Members = Members>
 
   /** It has its hold, made of the seats that are granted. */
   protected accept(): void {
-    const { wanted: members, owner, asked, env } = this;
+    const { owner, asked } = this;
     const group = new GroupGrant(this);
     const { hold } = group;
     this.group = group;
     trace?.('lock "%s": granted to %s', this.lockName, group.wireId);
     if (!asked.frame) owner.opened(hold);
-    if (asked.place) hold.place = asked.place;
-    group.tellGrant();
-    follow(env, members, hold);
-    for (const other of members.envs.slice(1)) tellIfLong(other, members, hold);
     this.grant(hold);
   }
 

@@ -39,20 +39,20 @@ export class GroupGrant implements Held {
   /** Milliseconds of the last extend: seats that join are extended, too. */
   #term: number | undefined;
 
-  constructor({ wanted: members, owner, asked: { owner: asked, lease, frame }, begun, seats }: GroupCall) {
+  constructor({ wanted: members, owner, asked, seats }: GroupCall) {
     this.members = members;
     this.owner = owner;
     this.lockName = members.lockName;
     this.lockKey = members.lockKey;
     this.clock = members.env.clock;
-    this.#waited = this.clock.mono() - begun;
+    this.#waited = this.clock.mono() - asked.begun;
     this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
-    this.#isPrivate = asked === undefined;
+    this.#isPrivate = asked.owner === undefined;
     const granted = this.#seats.filter(({ hold }) => hold);
     this.#isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
     const own = this.#isNested ? this.#seats : granted;
     this.wireId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
-    this.hold = new HoldRecord<GroupGrant>(this, "only", lease === undefined, frame);
+    this.hold = new HoldRecord<GroupGrant>(this, "only", asked);
   }
 
   get remaining(): number {
@@ -105,17 +105,12 @@ export class GroupGrant implements Held {
   }
 
   giveBack(hold: HoldRecord): Promise<void> {
-    hold.end();
     this.#drop();
     return this.#release().catch((error: unknown) => hold.unreleased(error));
   }
 
   askAgain(): Promise<void> {
     return this.#release();
-  }
-
-  closed(hold: HoldRecord): void {
-    this.owner.closed(hold);
   }
 
   /** A member was lost, or was given back by an unlock of its own. */

@@ -93,9 +93,9 @@ export class MajorityCall extends GroupCall<Masters> {
 
   /** False while it asks, and while it waits for runs of its owner that have its members, or were called before. */
   #mayGoOn(): boolean {
-    const { frame, owner, state } = this;
+    const { asked, owner, state } = this;
     if (state === "over" || state === "trying") return false;
-    if (!frame || this.wanted.turnKeys.every((key) => owner.admits(this, key))) return true;
+    if (!asked.frame || this.wanted.turnKeys.every((key) => owner.admits(this, key))) return true;
     if (this.wait === 0) this.refuse(0);
     else if (!this.isAside || this.waitsSince === undefined) this.standAside();
     return false;

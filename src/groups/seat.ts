@@ -46,7 +46,7 @@ export class Seat extends Call {
 
   /** It has re-entered a grant that its owner had. */
   get isNested(): boolean {
-    return this.hold !== undefined && !this.owns(this.hold.grant);
+    return this.hold !== undefined && this.hold.grant.wireId !== this.wireId;
   }
 
   /** Its member has had its time for an answer, whatever the seat waits for. */
@@ -57,10 +57,10 @@ export class Seat extends Call {
 
   /** The group does not want it: its count is given back. */
   leave(): void {
-    const { hold, frame } = this;
+    const { hold, asked } = this;
     if (!hold) return this.end(NOT_WANTED);
     void quietly(hold.release());
-    if (frame) this.owner?.endRun(this.lockKey, frame);
+    if (asked.frame) this.owner?.endRun(this.lockKey, asked.frame);
   }
 
   /** The group waits. */
@@ -69,13 +69,14 @@ export class Seat extends Call {
     this.#of.announce();
   }
 
-  /** Nobody awaits it, and the user has no object for its hold yet. */
+  /** Nobody awaits it, and events tell of its hold later. */
   protected override outcome(): undefined {
     return undefined;
   }
 
   protected override grant(hold: HoldRecord<Grant>): void {
     this.hold = hold;
+    hold.isTold = false;
     this.vote = true;
     super.grant(hold);
     this.#of.voted(this);
@@ -84,10 +85,6 @@ export class Seat extends Call {
   protected override refuse(ttl: number): void {
     if (ttl >= 0) this.freeIn = ttl;
     super.refuse(ttl);
-  }
-
-  protected override tellGranted(hold: HoldRecord<Grant>): void {
-    hold.isTold = false;
   }
 
   protected override tellEnd(error: unknown): void {

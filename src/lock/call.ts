@@ -21,52 +21,92 @@
  * An answer belongs to its own send, and to the wire id, not to the call. The call ends a late grant only if its id is
  * over.
  */
-import type { Instant } from "../base/clock.js";
+import { type Instant, instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import { trace } from "../base/trace.js";
-import { quietly } from "../base/work.js";
-import { type Kind, type Released, TAKEN, type Taken } from "../kinds/kind.js";
-import { encloses, type Frame, grantsAround } from "../owner/context.js";
-import type { OwnCall } from "../owner/owner.js";
+import type { Kind, Released, Try } from "../kinds/kind.js";
+import { encloses } from "../owner/context.js";
+import type { OwnCall, OwnerRecord } from "../owner/owner.js";
+import type { Listener } from "../pubsub/router.js";
 import type { PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { Claim } from "./claim.js";
+import { Waiter } from "../waiting/waiter.js";
+import { endInBackground } from "./end.js";
 import { follow } from "./follow.js";
-import type { Grant } from "./grant.js";
+import { Grant } from "./grant.js";
 import { viewOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
+import { keep } from "./keep.js";
 import type { Asked } from "./options.js";
 
-export class Call extends Claim implements OwnCall {
+const NOBODY: readonly string[] = [];
+
+export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Try {
+  declare readonly asked: Asked;
+  readonly owner: OwnerRecord | undefined;
+  readonly lease: number;
+  /** Waiters of this process whose tickets its try refreshes. */
+  coWaiters: readonly string[] = NOBODY;
+  #number = 0;
+  /** The wire id of its first try: events tell of the call under that. */
+  #first: string | undefined;
+  /** What its wire id was granted. */
+  #grant: Grant | undefined;
   /** The grant that it nests into. */
   #into: Grant | undefined;
-  #term = 0;
 
   constructor(kind: Kind, asked: Asked) {
     super(kind, asked);
-    asked.owner?.begin(this);
+    this.owner = asked.owner;
+    this.lease = asked.lease ?? kind.env.settings.watchdogTimeout;
+    this.owner?.begin(this);
   }
 
-  get frame(): Frame | undefined {
-    return this.asked.frame;
+  get lockKey(): string {
+    return this.wanted.lockKey;
   }
 
-  override heldMeanwhile(): readonly Grant[] {
-    return grantsAround(this.owner, this.asked.caller);
+  /** Its wire id: minted at the first try, and anew once it is over. */
+  get #ownId(): string {
+    if (this.wireId === undefined) {
+      this.#number = this.env.mint();
+      this.wireId = this.env.wireId(this.#number);
+      this.#first ??= this.wireId;
+    }
+    return this.wireId;
   }
 
   /** The id under which events tell of the call: its owner's grant, or its own. */
   override get toldId(): string {
-    const ownId = super.toldId;
-    return this.#ownGrant?.wireId ?? ownId;
+    return this.#ownGrant?.wireId ?? this.#first ?? this.#ownId;
   }
 
+  override listen(listener: Listener): () => void {
+    return this.env.router.subscribe(this.wanted.wakesOn(this.#ownId), listener);
+  }
+
+  override advertise(): string | undefined {
+    if (!this.wanted.traits.advertised) return undefined;
+    this.unsure();
+    this.toldAt = this.env.clock.mono();
+    return this.#ownId;
+  }
+
+  /** Tells of its hold. From now on `lock.unlock()` finds one that is no run's. */
   protected override outcome(hold: HoldRecord<Grant> | undefined): unknown {
-    return hold ? viewOf(hold) : null;
+    if (!hold) return null;
+    const { owner } = this;
+    if (owner && !this.asked.frame) owner.opened(hold);
+    const { holds, wireId: ownerId } = hold.grant;
+    this.wanted.emit("acquired", { ownerId, waited: this.waited, nested: holds[0] !== hold });
+    follow(this.wanted, hold);
+    return viewOf(hold);
   }
 
   override step(): void {
     if (this.state === "over" || this.state === "trying") return;
+    // Of an owner that nobody else knows there are no other calls.
+    if (!this.owner) return this.env.sites.enter(this);
     const grant = this.#ownGrant;
     try {
       if (!this.#mayGoOn(grant)) return this.#awaitTurn();
@@ -80,9 +120,10 @@ export class Call extends Claim implements OwnCall {
   override tryNow(): void {
     if (this.owner && this.#ownGrant) return this.step();
     // The server forgets a waiting writer of this process while the process stands still.
-    const { yieldsTo } = this.wanted;
+    const { yieldsTo, traits } = this.wanted;
     if (yieldsTo !== undefined) this.env.sites.get({ siteName: yieldsTo })?.remind();
-    this.claim();
+    if (traits.serverQueued) this.coWaiters = this.site?.behind(this) ?? NOBODY;
+    this.sendTry();
   }
 
   /** Becomes the successor of a release that is about to be sent. Gives the wire id to grant; undefined if it cannot be. */
@@ -92,7 +133,7 @@ export class Call extends Claim implements OwnCall {
     this.tries();
     // From now on the server may grant it, even if this call is over by then.
     this.unsure();
-    return this.ownId;
+    return this.#ownId;
   }
 
   /** Whether it still wants the lock under this wire id. */
@@ -103,7 +144,7 @@ export class Call extends Claim implements OwnCall {
   /** The release of which it was the successor has been answered; `late`: after {@link notSucceeded}. */
   succeeded({ isPassed, token }: Released, wireId: string, late: boolean, now: Instant): void {
     if (late || !this.#isSuccessor(wireId)) {
-      if (isPassed) this.lateGrant(wireId);
+      if (isPassed) this.#lateGrant(wireId);
       return;
     }
     if (isPassed) return this.#granted(token, now);
@@ -121,50 +162,69 @@ export class Call extends Claim implements OwnCall {
   }
 
   protected override request(): ScriptCall | PlainCommand {
-    const into = this.#into;
-    if (into) return this.wanted.keep(into.wireId, into, this.lease);
-    return this.try(this.wanted.take(this.ownId, this));
+    return this.try(this.wanted.take(this.#ownId, this));
+  }
+
+  protected override isGrant(reply: unknown): boolean {
+    return this.wanted.readTaken(reply).is === "granted";
   }
 
   /** An answer is for the wire id that was asked for. */
   protected override get tag(): string | undefined {
-    return this.#into ? undefined : this.wireId;
+    return this.wireId;
   }
 
   protected override answered(reply: unknown, now: Instant): void {
-    const into = this.#into;
-    if (into) return this.#nested(into, Number((reply as unknown[])[0]), now);
-    this.#answered(this.readTaken(reply), now);
+    const taken = this.wanted.readTaken(reply);
+    if (taken.is === "over") return this.#anew();
+    if (taken.mustRetry?.length) {
+      this.env.sites.of(this).retry(taken.mustRetry.flatMap((i) => this.coWaiters[i - 1] ?? []));
+    }
+    if (taken.is === "granted") {
+      this.site?.turn.begin();
+      return this.#granted(taken.token, now);
+    }
+    const { serverQueued, advertised } = this.wanted.traits;
+    // The server knows the call from now on.
+    if (this.wait > 0 && (serverQueued || advertised)) this.unsure();
+    this.rest();
+    // A refusal by the owner's own id, on its way here or back, is none.
+    if (this.isOwn(taken.holder)) return this.#ownGrant ? this.step() : this.#awaitOwn();
+    this.refuse(taken.ttl);
   }
 
-  protected override failed(error: unknown): void {
-    const into = this.#into;
-    if (into) {
-      this.#into = undefined;
-      into.uncount(this.wanted.side);
-      this.fail(error);
-    } else super.failed(error);
+  protected override late(reply: unknown, wireId: string): void {
+    if (this.isGrant(reply)) this.#lateGrant(wireId);
   }
 
-  override unsure(): void {
-    // A try to nest claims nothing.
-    if (!this.#into) super.unsure();
+  /** The server has granted a wire id for which this call does not wait now. */
+  #lateGrant(wireId: string): void {
+    if (this.wants(wireId)) {
+      if (this.isInLine) this.tryNow();
+      else if (this.place) this.place.hinted = true;
+      return;
+    }
+    // It is no news to a grant that lives, or whose END is on its way.
+    if (this.#grant?.wireId === wireId && this.#grant.state !== "over") return;
+    void endInBackground(this.wanted, wireId, this.owner);
+  }
+
+  /** Ends its wire id. */
+  protected override undo(): Promise<void> | undefined {
+    const { wireId } = this;
+    if (wireId === undefined) return undefined;
+    this.wireId = undefined;
+    return endInBackground(this.wanted, wireId, this.owner);
   }
 
   protected override ended(taken: boolean): void {
-    const { owner, frame } = this;
-    const into = this.#into;
+    const { owner } = this;
+    if (!taken) {
+      this.#into?.uncount(this.wanted.side);
+      if (this.asked.frame) owner?.endRun(this.lockKey, this.asked.frame);
+    }
     this.#into = undefined;
-    if (into && !taken) into.uncount(this.wanted.side);
-    if (!taken && frame) owner?.endRun(this.lockKey, frame);
     owner?.over(this);
-  }
-
-  /** Tells of its hold, which it got after so many milliseconds. From now on `lock.unlock()` finds one that is no run's. */
-  protected tellGranted(hold: HoldRecord<Grant>, waited: number, isNested: boolean): void {
-    if (!this.frame) this.owner?.opened(hold);
-    this.wanted.emit("acquired", { ownerId: hold.grant.wireId, waited, nested: isNested });
-    follow(this.env, this.wanted, hold);
   }
 
   /** Whether it was refused by its own owner. */
@@ -196,21 +256,6 @@ export class Call extends Claim implements OwnCall {
     this.standAside();
   }
 
-  #answered(taken: Taken, now: Instant): void {
-    if (taken.is !== "over" && taken.mustRetry?.length) {
-      this.env.sites.of(this).retry(taken.mustRetry.flatMap((i) => this.coWaiters[i - 1] ?? []));
-    }
-    if (taken.is === "granted") {
-      this.site?.turn.begin();
-      return this.#granted(taken.token, now);
-    }
-    if (taken.is === "over") return this.#anew();
-    this.rest();
-    // A refusal by the owner's own id, on its way here or back, is none.
-    if (this.isOwn(taken.holder)) return this.#ownGrant ? this.step() : this.#awaitOwn();
-    this.refuse(taken.ttl);
-  }
-
   /** The answer to another command of the owner, whose id has the lock, makes it try again. */
   #awaitOwn(): void {
     this.site?.leave(this, false);
@@ -225,7 +270,7 @@ export class Call extends Claim implements OwnCall {
   }
 
   #granted(token: bigint | undefined, now: Instant): void {
-    const { owner, wanted: kind } = this;
+    const { owner, wanted } = this;
     // Another call of the owner was granted first.
     if (owner && this.#ownGrant) {
       this.rest();
@@ -233,9 +278,11 @@ export class Call extends Claim implements OwnCall {
       void this.withdraw();
       return this.step();
     }
-    const grant = this.granted(token);
+    const grant = new Grant(wanted, this.#number, owner, token);
+    this.#grant = grant;
+    grant.raise(this.sentAt, this.lease);
     if (grant.left(now) <= 0) return this.#tooLate(now.wall + grant.left(now));
-    grant.count(kind.side);
+    grant.count(wanted.side);
     this.#accept(grant, now);
   }
 
@@ -249,7 +296,8 @@ export class Call extends Claim implements OwnCall {
   /** Its wire id is over: it goes on under a fresh one. */
   #anew(): void {
     this.rest();
-    this.forgetId();
+    // The END of the old id may have named the new one already, as that of the next writer.
+    if (!this.withdraw()) this.wireId = undefined;
     this.step();
   }
 
@@ -258,54 +306,38 @@ export class Call extends Claim implements OwnCall {
     // Its own tries are not needed any more.
     void this.withdraw();
     this.tries();
+    // It has no command of its own meanwhile, and the close of the client ends it.
+    this.known();
     this.#into = grant;
-    this.#term = grant.term;
     grant.count(this.wanted.side);
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     this.owner?.beginRun(this, this.lockKey);
-    this.begin(this.within, this.sentAt);
+    const nested = (error?: unknown) => this.#nested(grant, error);
+    keep(grant, this.lease).then(nested, nested);
   }
 
-  #nested(grant: Grant, found: number, now: Instant): void {
+  #nested(grant: Grant, error?: unknown): void {
+    if (this.#into !== grant) return;
     this.#into = undefined;
-    if (grant.isHeld && !grant.has(found)) grant.gone(found);
-    grant.raise(this.sentAt, this.lease, this.#term);
-    if (grant.isHeld) return this.#accept(grant, now);
+    const { isHeld } = grant;
+    if (isHeld && error === undefined) return this.#accept(grant, instant(this.env.clock));
     grant.uncount(this.wanted.side);
+    if (this.asked.frame) this.owner?.endRun(this.lockKey, this.asked.frame);
+    if (isHeld) return this.fail(error);
     this.rest();
-    if (this.frame) this.owner?.endRun(this.lockKey, this.frame);
     this.step();
   }
 
   /** It has a hold, which is known everywhere before the call resolves. */
   #accept(grant: Grant, now: Instant): void {
-    const { env, owner, wanted: kind } = this;
-    const { lease, frame, place } = this.asked;
-    const isRenewed = lease === undefined;
+    const { owner } = this;
     const isNested = grant.holds.length > 0;
-    const hold = grant.hold(kind.side, isRenewed, frame, now);
-    if (place) hold.place = place;
+    const hold = grant.hold(this.wanted.side, this.asked, this.sentAt, now);
     if (owner) {
       owner.beginRun(this, this.lockKey);
-      if (isNested) owner.recheck(this.lockKey);
-      else owner.granted(grant);
+      if (!isNested) owner.granted(grant);
     }
     trace?.('lock "%s": granted to %s', this.lockName, grant.wireId);
-    if (isRenewed) env.watchdog.renewAfter(grant, this.sentAt, now);
-    if (!isNested) this.#begin(grant);
-    env.watchdog.watch(grant);
-    this.tellGranted(hold, now.mono - this.begun, isNested);
-    // A listener of the event may have ended the call.
-    if (this.state === "over") void quietly(hold.release());
-    else this.grant(hold);
-  }
-
-  /** Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it. */
-  #begin(grant: Grant): void {
-    const { env, lockKey } = this;
-    const other = env.live.get(lockKey);
-    if (other === grant) return;
-    if (other?.isHeld && grant.writes + other.writes > 0) other.gone(TAKEN);
-    env.live.add(grant, grant.writes > 0 ? lockKey : grant);
+    this.grant(hold);
   }
 }

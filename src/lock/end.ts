@@ -89,12 +89,9 @@ export class End extends Command {
     const released = this.#grant.kind.readReleased(reply);
     this.#conclude(released, now);
     this.#over();
-    try {
-      this.#grant.over(released.found, this.sentAt, now, this.#hold);
-      this.#resolve();
-    } catch (error) {
-      this.#reject(error);
-    }
+    const loss = this.#grant.over(released.found, this.sentAt, now, this.#hold);
+    if (loss) this.#reject(loss);
+    else this.#resolve();
   }
 
   protected override late(reply: unknown): void {

@@ -185,12 +185,13 @@ export abstract class LockFace<H extends Hold = Hold> {
   #asked(request: Request, frame: Frame | undefined, called: Called): Asked {
     const { clock, places } = this.#env;
     const begun = clock.mono();
-    const owner = frame?.owner ?? request.owner ?? this.currentOwner();
+    const caller = currentFrame();
+    const owner = frame?.owner ?? request.owner ?? (caller && this.currentOwner());
     // Only a bare hold without a lease, of an owner that nobody knows, can be dropped for ever.
     const canDrop = owner === undefined && request.lease === undefined;
     const place = canDrop ? places.note(begun, called) : undefined;
     const { wait, lease, signal } = request;
-    return { wait, lease, signal, owner, frame, caller: currentFrame(), begun, place };
+    return { wait, lease, signal, owner, frame, caller, begun, place };
   }
 
   #start(asked: Asked, mustHave: true): Promise<H>;
@@ -199,8 +200,8 @@ export abstract class LockFace<H extends Hold = Hold> {
     const { wait, signal } = asked;
     if (signal?.aborted) throw signal.reason;
     const isBound = mustHave && wait !== Number.POSITIVE_INFINITY;
-    const call = async () => (isBound ? this.#inTime(asked) : this.acquire(asked));
     if (!isHeard(callChannel)) return isBound ? this.#inTime(asked) : this.acquire(asked);
+    const call = async () => (isBound ? this.#inTime(asked) : this.acquire(asked));
     const { lockName, kind } = this.#wanted;
     return traceCall({ clientId: this.#env.clientId, lockName, kind }, asked, call);
   }

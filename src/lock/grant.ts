@@ -29,14 +29,14 @@ import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
-import type { Frame } from "../owner/context.js";
 import { OwnerRecord } from "../owner/owner.js";
 import { Leased } from "../watchdog/leased.js";
 import type { Renewal } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
 import { type Held, HoldRecord } from "./hold-record.js";
-import { Keep } from "./keep.js";
+import { keep } from "./keep.js";
+import type { Asked } from "./options.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
 
@@ -117,7 +117,7 @@ export class Grant extends Leased implements Held, Counts {
 
   async extend(least: number): Promise<void> {
     const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
-    if (!this.lower(lease)) await new Keep(this, lease).start();
+    if (!this.lower(lease)) await keep(this, lease);
   }
 
   // Its holds
@@ -132,17 +132,30 @@ export class Grant extends Leased implements Held, Counts {
 
   /** The call of a hold that was counted came to nothing. */
   uncount(side: Side): void {
-    this.#off(side);
-    if (this.state === "held" && this.#isEmpty) void quietly(this.#giveUp(instant(this.clock)));
+    const isEmpty = this.#off(side);
+    if (isEmpty && this.state === "held") void quietly(this.#giveUp(instant(this.clock)));
   }
 
-  /** A hold that was counted is granted. */
-  hold(side: Side, renewed: boolean, frame: Frame | undefined, now: Instant): HoldRecord<Grant> {
-    const hold = new HoldRecord<Grant>(this, side, renewed, frame, now);
-    if (this.holds === NONE) this.knownAt = hold.acquiredAt;
+  /** A hold that was counted is granted, by a command that was sent at `sent`. */
+  hold(side: Side, asked: Asked, sent: Instant, now: Instant): HoldRecord<Grant> {
+    const { watchdog } = this.env;
+    const hold = new HoldRecord<Grant>(this, side, asked, now);
+    if (this.holds === NONE) this.#begin(now);
     // A list that is pushed to has room for sixteen more.
     this.holds = this.holds === NONE ? [hold] : [...this.holds, hold];
+    if (hold.renewed) watchdog.renewAfter(this, sent, now);
+    watchdog.watch(this);
     return hold;
+  }
+
+  #begin(now: Instant): void {
+    const { live } = this.env;
+    const isAlone = this.writes > 0;
+    this.knownAt = now.wall;
+    // Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it.
+    const other = live.get(this.lockKey);
+    if (other?.isHeld && (isAlone || other.writes > 0)) other.gone(TAKEN);
+    live.add(this, isAlone ? this.lockKey : this);
   }
 
   /** The innermost live hold on this side. */
@@ -150,18 +163,12 @@ export class Grant extends Leased implements Held, Counts {
     return [...this.holds].reverse().find((hold) => hold.side === side);
   }
 
-  closed(hold: HoldRecord): void {
-    this.#owner?.closed(hold);
-  }
-
   giveBack(hold: HoldRecord<Grant>, now: Instant): Promise<void> {
     this.holds = this.holds.filter((other) => other !== hold);
-    hold.end();
-    this.#off(hold.side);
-    if (this.#isEmpty) return this.#giveUp(now, hold);
+    if (this.#off(hold.side)) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
-    const released = new Keep(this, undefined, isDowngrade).start();
+    const released = keep(this, undefined, isDowngrade);
     return released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {
@@ -174,9 +181,7 @@ export class Grant extends Leased implements Held, Counts {
   /** A hold whose release got no answer in time is given back once more. */
   askAgain(hold: HoldRecord<Grant>): Promise<void> {
     if (this.end) return this.end.again();
-    return this.state === "held"
-      ? new Keep(this).start().then(() => this.#tellRelease(hold))
-      : Promise.resolve();
+    return this.state === "held" ? keep(this).then(() => this.#tellRelease(hold)) : Promise.resolve();
   }
 
   // What the server says
@@ -200,15 +205,15 @@ export class Grant extends Leased implements Held, Counts {
     if (this.state === "held") this.#lose(new LockLostError(this.lockName, reason, since));
   }
 
-  /** END has answered the release of the last hold, `hold`, that was sent at `begun`. */
-  over(found: number, begun: Instant, now: Instant, hold: HoldRecord<Grant> | undefined): void {
-    if (!hold) return;
+  /** END has answered the release of the last hold, `hold`, that was sent at `begun`. Gives the loss if it was lost. */
+  over(found: number, begun: Instant, now: Instant, hold?: HoldRecord<Grant>): LockLostError | undefined {
+    if (!hold) return undefined;
     // Its answer was lost, its tombstone lapsed, and a repetition found nothing.
     const isLate = elapsed(begun, now) > TOMBSTONE_TTL;
-    if (found > 0 || isLate) return this.#tellRelease(hold, now);
-    const loss = this.#lossBy(found);
-    this.#loseHold(hold, loss);
-    throw loss;
+    const loss = found > 0 || isLate ? undefined : this.#lossBy(found);
+    if (loss) this.#loseHold(hold, loss);
+    else this.#tellRelease(hold, now);
+    return loss;
   }
 
   /** The last hold is given back, or the last call came to nothing. */
@@ -250,7 +255,8 @@ export class Grant extends Leased implements Held, Counts {
 
   #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
     trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
-    if (hold.isTold) this.tell("released", { held: now.wall - hold.acquiredAt });
+    if (!hold.isTold) return;
+    this.kind.emit("released", { ownerId: this.wireId, held: now.wall - hold.acquiredAt });
   }
 
   /** Why it is gone, and since when, as far as that is known. */
@@ -259,12 +265,10 @@ export class Grant extends Leased implements Held, Counts {
     return new LockLostError(this.lockName, found === TAKEN ? "taken" : "expired", this.knownAt);
   }
 
-  get #isEmpty(): boolean {
-    return this.reads + this.writes === 0;
-  }
-
-  #off(side: Side): void {
+  /** Takes a count off; true if it was the last. */
+  #off(side: Side): boolean {
     if (side === "read") this.reads--;
     else this.writes--;
+    return this.reads + this.writes === 0;
   }
 }

@@ -7,6 +7,7 @@ import type { Side } from "../base/traits.js";
 import type { Frame } from "../owner/context.js";
 import type { OwnerRecord } from "../owner/owner.js";
 import type { Place } from "./dropped.js";
+import type { Asked } from "./options.js";
 
 /** What an owner has of a lock or of a group, of which a hold is one count. */
 export interface Held {
@@ -26,8 +27,6 @@ export interface Held {
   askAgain(hold: HoldRecord): Promise<void>;
   /** Only its `Hold` can give it back, and the user has dropped that, and all that it has of its members. */
   readonly isGarbage: boolean;
-  /** `lock.unlock()` does not find the hold any more. */
-  closed(hold: HoldRecord): void;
 }
 
 interface Fate {
@@ -43,7 +42,7 @@ export class HoldRecord<H extends Held = Held> {
   readonly renewed: boolean;
   /** Of a run. */
   declare readonly frame?: Frame;
-  declare place?: Place;
+  declare readonly place?: Place;
   /** Epoch milliseconds at which the grant arrived. */
   readonly acquiredAt: number;
   /** `ended`: given back, or on its way back. `lost`: final. */
@@ -54,22 +53,19 @@ export class HoldRecord<H extends Held = Held> {
   isTold = true;
   /** The user may keep something else of the hold: its signal, or its owner. */
   isKept = false;
+  /** The owner whose `lock.unlock()` finds it. */
+  declare openIn?: OwnerRecord;
   /** Of a seat: the hold of the group. */
   declare group?: HoldRecord;
   #outcome: Promise<void> | undefined;
   #fate: Fate | undefined;
 
-  constructor(
-    grant: H,
-    side: Side,
-    renewed: boolean,
-    frame: Frame | undefined,
-    now: Instant = instant(grant.clock),
-  ) {
+  constructor(grant: H, side: Side, { lease, frame, place }: Asked, now: Instant = instant(grant.clock)) {
     this.grant = grant;
     this.side = side;
-    this.renewed = renewed;
+    this.renewed = lease === undefined;
     if (frame) this.frame = frame;
+    if (place) this.place = place;
     this.acquiredAt = now.wall;
   }
 
@@ -103,6 +99,14 @@ export class HoldRecord<H extends Held = Held> {
     return this.#fate.controller.signal;
   }
 
+  /** Whoever has no owner of his own has one from now on, whose `lock.unlock()` finds this hold. */
+  get owner(): OwnerRecord {
+    this.keep();
+    const { owner } = this.grant;
+    if (!this.openIn && !this.frame && !this.group && !this.isReturned) owner.opened(this);
+    return owner;
+  }
+
   /** The user may keep something else than the view. */
   keep(): void {
     this.isKept = true;
@@ -129,13 +133,6 @@ export class HoldRecord<H extends Held = Held> {
   release(): Promise<void> {
     this.#outcome ??= this.#giveBack();
     return this.#outcome;
-  }
-
-  /** The hold is on its way back. */
-  end(): void {
-    if (this.state !== "live") return;
-    this.state = "ended";
-    this.#tellEnd();
   }
 
   /** The hold is lost: for good. */
@@ -170,12 +167,14 @@ export class HoldRecord<H extends Held = Held> {
     const { grant } = this;
     const now = instant(grant.clock);
     grant.check(now);
-    grant.closed(this);
-    const { loss } = this;
+    this.openIn?.closed(this);
+    const loss = this.#fate?.loss;
     // A close of the client was told by the hold's signal already, so its unlock resolves.
     if (loss) return loss.reason === "closed" ? Promise.resolve() : failure(loss);
-    if (this.state !== "ended") return grant.giveBack(this, now);
-    return grant.askAgain(this).catch((error: unknown) => this.unreleased(error));
+    if (this.state === "ended") return grant.askAgain(this).catch((error) => this.unreleased(error));
+    this.state = "ended";
+    this.#tellEnd();
+    return grant.giveBack(this, now);
   }
 
   /** Its release has failed: what its user is told. */

@@ -21,10 +21,7 @@ export class Hold {
 
   static {
     recordOf = (hold) => hold.#record;
-    standFor(Hold.prototype, (hold) => {
-      hold.#record.keep();
-      return hold.#record.grant.owner;
-    });
+    standFor(Hold.prototype, (hold) => hold.#record.owner);
   }
 
   /** Holds are made by locks. @internal */

@@ -6,6 +6,7 @@
 import type { AsyncLocalStorage } from "node:async_hooks";
 import { around } from "../base/outside.js";
 import type { Grant } from "../lock/grant.js";
+import type { Asked } from "../lock/options.js";
 import type { OwnerRecord } from "./owner.js";
 
 export interface Frame {
@@ -43,9 +44,15 @@ export async function runInside<T>(frame: Frame, fn: () => T | Promise<T>): Prom
   }
 }
 
-/** The innermost scope or run around the current call that is meant. A context that outlived it is outside. */
+/** The innermost scope or run that the current call is made in. A context that outlived it is outside. */
+export function currentFrame(): Frame | undefined {
+  const frame = store.getStore();
+  return frame?.open ? frame : undefined;
+}
+
+/** The innermost one that is meant. */
 function nearest(isMeant: (frame: Frame) => boolean): Frame | undefined {
-  for (let frame = store.getStore(); frame?.open; frame = frame.parent) if (isMeant(frame)) return frame;
+  for (let frame = currentFrame(); frame?.open; frame = frame.parent) if (isMeant(frame)) return frame;
   return undefined;
 }
 
@@ -59,15 +66,10 @@ export function scopeOwner(): OwnerRecord | undefined {
   return nearest(({ isScope }) => isScope)?.owner;
 }
 
-/** The innermost scope or run that the current call is made in. */
-export function currentFrame(): Frame | undefined {
-  return nearest(() => true);
-}
-
-/** What an owner holds, and the owners of a frame and of those around it, as far as they are open. */
-export function grantsAround(owner: OwnerRecord | undefined, frame: Frame | undefined): Grant[] {
+/** What the owner of a call holds, and the owners of the scopes and runs around it, as far as they are open. */
+export function grantsAround({ owner, caller }: Partial<Asked>): Grant[] {
   const owners = new Set(owner ? [owner] : []);
-  for (let each = frame; each?.open; each = each.parent) owners.add(each.owner);
+  for (let each = caller; each?.open; each = each.parent) owners.add(each.owner);
   return [...owners].flatMap((each) => each.grants());
 }
 

@@ -8,6 +8,7 @@
 import { checkFunction, received } from "../base/arguments.js";
 import type { Grant } from "../lock/grant.js";
 import type { HoldRecord } from "../lock/hold-record.js";
+import type { Asked } from "../lock/options.js";
 import type { Waiter } from "../waiting/waiter.js";
 import type { Wanted } from "../waiting/wanted.js";
 import { encloses, type Frame, openFrame, runInside } from "./context.js";
@@ -24,8 +25,7 @@ export interface OwnLock extends Wanted {
 
 /** A call under way, as its owner sees it. */
 export interface OwnCall extends Waiter<OwnLock> {
-  /** Of a run. */
-  readonly frame: Frame | undefined;
+  readonly asked: Asked;
 }
 
 /** A run that has the lock. */
@@ -36,8 +36,8 @@ interface ActiveRun {
 }
 
 /** Whether both are runs that get the lock in order, and the first tries or waits in line already. */
-function goesBefore(other: OwnCall, { frame, wanted }: OwnCall): boolean {
-  if (!frame || !other.frame || wanted.traits.shared) return false;
+function goesBefore(other: OwnCall, { asked, wanted }: OwnCall): boolean {
+  if (!asked.frame || !other.asked.frame || wanted.traits.shared) return false;
   return other.wanted.siteName === wanted.siteName && (other.isInLine || other.state === "trying");
 }
 
@@ -85,16 +85,9 @@ export class OwnerRecord {
     this.resume(of.lockKey);
   }
 
-  /** The owner has one more hold: calls that wait for a turn look whether it can still come. */
-  recheck(lockKey: string): void {
-    for (const call of this.#calling(lockKey)) {
-      if (call.isAside && !this.admits(call, lockKey)) call.step();
-    }
-  }
-
   /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
   isAsking(isWanted: (call: OwnCall) => boolean): boolean {
-    return [...(this.#calls ?? [])].some((call) => !call.frame && isWanted(call));
+    return [...(this.#calls ?? [])].some((call) => !call.asked.frame && isWanted(call));
   }
 
   begin(call: OwnCall): void {
@@ -144,14 +137,14 @@ export class OwnerRecord {
    * Whether the call may have the lock now. Runs of one lock overlap only if one was called inside the other, or if both
    * read; a call that is no run waits for none.
    */
-  admits({ frame, wanted: { traits } }: OwnCall, lockKey: string): boolean {
+  admits({ asked: { frame }, wanted: { traits } }: OwnCall, lockKey: string): boolean {
     const blocks = (run: ActiveRun) =>
       run.lockKey === lockKey && !(traits.shared && run.isShared) && !encloses(run.frame, frame);
     return !frame || !this.#running?.some(blocks);
   }
 
   /** The call has the lock: if it is a run, it has a turn until its {@link endRun}. */
-  beginRun({ frame, wanted: { traits } }: OwnCall, lockKey: string): void {
+  beginRun({ asked: { frame }, wanted: { traits } }: OwnCall, lockKey: string): void {
     if (!frame) return;
     this.#running = [...(this.#running ?? []), { lockKey, frame, isShared: traits.shared === true }];
   }
@@ -167,6 +160,7 @@ export class OwnerRecord {
   // Holds that `lock.unlock()` gives back, lost ones too, in the order of the grants
 
   opened(hold: HoldRecord): void {
+    hold.openIn = this;
     this.#open ??= [];
     this.#open.push(hold);
   }

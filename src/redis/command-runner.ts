@@ -124,7 +124,7 @@ export class CommandRunner {
   callUntilAnswered<T>(
     lockName: string,
     request: Request,
-    read: (reply: unknown) => T,
+    read: (reply: unknown) => T | PromiseLike<T>,
     longest: number = Number.POSITIVE_INFINITY,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -183,10 +183,10 @@ type Request = ScriptCall | PlainCommand | (() => ScriptCall | PlainCommand);
 /** What a command with a promise needs until it ends. */
 interface Work<T> {
   readonly request: Request;
-  readonly read: (reply: unknown) => T;
+  readonly read: (reply: unknown) => T | PromiseLike<T>;
   /** Milliseconds for which it goes on after its time is up, since it must be done in the end. */
   readonly longest: number;
-  readonly resolve: (value: T) => void;
+  readonly resolve: (value: T | PromiseLike<T>) => void;
   readonly reject: (error: unknown) => void;
 }
 

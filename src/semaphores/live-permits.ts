@@ -1,6 +1,6 @@
 /** What a client has of semaphores and must give back before it is closed: kept permits, and the permits of each `run`. */
 import { LockLostError, type LossReason } from "../base/errors.js";
-import type { LiveSet } from "../base/live-set.js";
+import { LiveSet } from "../base/live-set.js";
 import type { Env } from "../env.js";
 import type { SharedNumber } from "./number.js";
 import type { KeptPermit } from "./permit.js";
@@ -13,7 +13,7 @@ export class LivePermits {
 
   constructor(env: Env) {
     this.#env = env;
-    this.live = env.liveSet();
+    this.live = new LiveSet(env);
   }
 
   /** The permit of this id, if this client looks after it. */

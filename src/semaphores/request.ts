@@ -32,16 +32,16 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
   protected abstract accept(granted: G, waited: number): R;
 
   override async start(): Promise<R | undefined> {
-    const { env, lockName, signal } = this;
+    const { env, lockName, asked } = this;
     env.assertOpen(lockName);
-    if (signal?.aborted) throw signal.reason;
+    if (asked.signal?.aborted) throw asked.signal.reason;
     if (!isHeard(callChannel)) return super.start();
     const context = { clientId: env.clientId, lockName, kind: this.wanted.kind };
-    return traceCall(context, this, () => super.start());
+    return traceCall(context, asked, () => super.start());
   }
 
   protected override outcome(granted: G | undefined): R | undefined {
-    return granted === undefined ? undefined : this.accept(granted, this.env.clock.mono() - this.begun);
+    return granted === undefined ? undefined : this.accept(granted, this.waited);
   }
 
   override step(): void {

@@ -8,7 +8,7 @@
  */
 import { UnsupportedServerError } from "../base/errors.js";
 import { type Item, List } from "../base/list.js";
-import type { LiveSet } from "../base/live-set.js";
+import { LiveSet } from "../base/live-set.js";
 import { outside } from "../base/outside.js";
 import { SharedTimeout, type Timed } from "../base/shared-timeout.js";
 import type { Env } from "../env.js";
@@ -77,6 +77,12 @@ export class Site implements Timed {
 
   waiters(): Waiter[] {
     return this.#line.all().map(({ waiter }) => waiter);
+  }
+
+  /** The first in line keeps the tickets of all behind it alive: their wire ids. */
+  behind(waiter: Waiter): readonly string[] {
+    if (waiter !== this.first) return [];
+    return this.waiters().flatMap((other) => (other === waiter ? [] : (other.wireId ?? [])));
   }
 
   /** The waiter stands in line from now on, and tries only once it is the first. */
@@ -256,7 +262,7 @@ export class Sites {
 
   constructor(env: Env) {
     this.env = env;
-    this.calls = env.liveSet();
+    this.calls = new LiveSet(env);
     this.kept = new SharedTimeout(env.clock, KEPT);
   }
 

@@ -25,7 +25,7 @@ import { reasonOf } from "../base/events.js";
 import { trace } from "../base/trace.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
-import type { Grant } from "../lock/grant.js";
+import type { Asked } from "../lock/options.js";
 import type { Listener } from "../pubsub/router.js";
 import { Command, type PlainCommand } from "../redis/command.js";
 import type { ScriptCall } from "../scripts/script.js";
@@ -44,9 +44,9 @@ const FRESH = 250;
 export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown> extends Command {
   readonly wanted: W;
   readonly env: Env;
+  /** Of a call for a lock or a group: all of that; permits have no owner. */
+  readonly asked: Limits & Partial<Asked>;
   readonly wait: number;
-  readonly begun: number;
-  readonly signal: AbortSignal | undefined;
   state: WaitState = "aside";
   /** Redis has answered this call, or it stands behind others: from then on an outage does not end it. */
   hasWaited = false;
@@ -67,13 +67,12 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   #resolve: ((outcome: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
 
-  constructor(wanted: W, { wait, signal, begun }: Limits) {
+  constructor(wanted: W, asked: Limits & Partial<Asked>) {
     super(wanted.env.runner);
     this.wanted = wanted;
     this.env = wanted.env;
-    this.wait = wait;
-    this.signal = signal;
-    this.begun = begun;
+    this.asked = asked;
+    this.wait = asked.wait;
   }
 
   override get lockName(): string {
@@ -83,11 +82,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** The id under which events tell of it. */
   get toldId(): string | undefined {
     return undefined;
-  }
-
-  /** What its owner, and the owners of the scopes and runs around it, hold until it ends; permits have no owner. */
-  heldMeanwhile(): readonly Grant[] {
-    return [];
   }
 
   /** Listens for what wakes it. */
@@ -118,9 +112,13 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Tells that it ends without a grant: by an abort, a close, or the time, if `error`, with which it rejects, is undefined. */
   protected tellEnd(error: unknown): void {
     if (error === undefined && this.wait === 0) return this.wanted.emit("rejected", this.#told);
-    const reason = error === undefined ? "timeout" : reasonOf(error, this.signal);
-    const waited = this.env.clock.mono() - this.begun;
-    if (reason) this.wanted.emit("gaveUp", { ...this.#told, reason, waited });
+    const reason = error === undefined ? "timeout" : reasonOf(error, this.asked.signal);
+    if (reason) this.wanted.emit("gaveUp", { ...this.#told, reason, waited: this.waited });
+  }
+
+  /** Milliseconds since it was called. */
+  protected get waited(): number {
+    return this.env.clock.mono() - this.asked.begun;
   }
 
   /** Gives back, in the background, what its tries were or may be granted; undefined if tries take nothing. */
@@ -147,14 +145,14 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     // Most calls are known by nobody else.
   }
 
-  /** What it resolves with; `granted`: undefined if it is refused and does not wait, or its time is up. */
+  /** Tells of the grant, and says what it resolves with; undefined: it is refused and does not wait, or its time is up. */
   protected abstract outcome(granted: G | undefined): R | PromiseLike<R>;
 
   /** Resolves with its {@link outcome}. */
   start(): Promise<R> {
     return new Promise((resolve) => {
       this.#resolve = resolve as (outcome: unknown) => void;
-      const { wait, signal } = this;
+      const { wait, signal } = this.asked;
       if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
         this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
       }
@@ -170,12 +168,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** It waits in line. */
   get isInLine(): boolean {
     return this.state === "queued" || this.state === "asleep";
-  }
-
-  /** Milliseconds that its next try may take. */
-  protected get within(): number {
-    const { commandTimeout } = this.env.runner;
-    return this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
   }
 
   /** A try begins: it sees all that was announced before. */
@@ -205,7 +197,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     const full = this.env.runner.cleanUp.refusal(this.lockName);
     if (full) return this.fail(full);
     this.tries();
-    this.begin(this.within + (this.env.replicas?.patience ?? 0), this.sentAt);
+    const { commandTimeout } = this.env.runner;
+    const within = this.wait === 0 || this.hasWaited ? commandTimeout : Math.min(commandTimeout, this.wait);
+    this.begin(within + (this.env.replicas?.patience ?? 0), this.sentAt);
   }
 
   /** Nothing of it is on its way. */
@@ -213,7 +207,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.state = this.place ? "asleep" : "aside";
   }
 
-  /** It is granted what it wants. */
+  /** It is granted what it wants. It is over before anybody is told of the grant: a listener cannot end it any more. */
   protected grant(value: G): void {
     this.#finish(true);
     this.#settle(this.outcome(value));
@@ -314,11 +308,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   #finish(taken: boolean): void {
-    const wasOpen = this.isOpen;
     this.state = "over";
     for (const { sites } of this.wanted.envs) sites.calls.remove(this);
-    this.stop();
-    if (wasOpen && !taken) this.unsure();
+    if (this.stop() && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();
     this.site?.leave(this, taken);
     // The next in line has tried by now, so that the server knows a waiting writer at all times.

@@ -5,7 +5,7 @@
  * Local deadlines are checked first: a late timer must not renew a lost hold. After a stall of this process replies are
  * read before timers, so an answer checks them too: what is past its deadline is lost, whatever the server says.
  */
-import { type Instant, instant, onMono } from "../base/clock.js";
+import { elapsed, type Instant, instant } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
 import { outside } from "../base/outside.js";
 import { trace } from "../base/trace.js";
@@ -42,6 +42,8 @@ export type RenewalScript = (renewals: readonly Renewal[], lease: number) => Scr
 export class Watchdog {
   readonly #runner: CommandRunner;
   readonly #lease: number;
+  /** Milliseconds from one renewal to the next. */
+  readonly #interval: number;
   readonly #heap = new TimerHeap();
   #armedFor = NEVER;
   #cancel: (() => void) | undefined;
@@ -50,17 +52,14 @@ export class Watchdog {
   constructor(runner: CommandRunner, lease: number) {
     this.#runner = runner;
     this.#lease = lease;
+    this.#interval = renewalInterval(lease);
   }
 
-  /** Schedules `leased` anew, or removes it if nothing is due any more. */
+  /** Schedules `leased` anew, or removes it if it is not held any more. */
   watch(leased: Leased): void {
-    const { state, isRenewed, endsAt, renewAt } = leased;
-    const renewOrEnd = isRenewed ? Math.min(endsAt, renewAt) : endsAt;
-    const dueAt = state === "held" ? renewOrEnd : NEVER;
-    if (dueAt === NEVER) {
-      this.#heap.remove(leased);
-      return;
-    }
+    if (leased.state !== "held") return this.#heap.remove(leased);
+    const { isRenewed, endsAt, renewAt } = leased;
+    const dueAt = isRenewed ? Math.min(endsAt, renewAt) : endsAt;
     this.#heap.put(leased, dueAt);
     if (dueAt < this.#armedFor) this.#arm();
   }
@@ -70,7 +69,7 @@ export class Watchdog {
    * the deadline comes before that. An extend() may have brought it forward while the answer was on its way.
    */
   renewAfter(leased: Leased, sent: Instant, now: Instant): void {
-    const next = onMono(sent, now) + renewalInterval(this.#lease);
+    const next = now.mono - elapsed(sent, now) + this.#interval;
     leased.renewAt = Math.min(leased.renewAt, next < leased.endsAt ? next : now.mono);
   }
 
@@ -145,7 +144,7 @@ export class Watchdog {
   #send(batch: readonly Renewal[]): void {
     const runner = this.#runner;
     // A renewal without an answer is given up early enough for another try within the lease.
-    const within = Math.min(runner.commandTimeout, renewalInterval(this.#lease));
+    const within = Math.min(runner.commandTimeout, this.#interval);
     new RenewalCommand(runner, this, batch, this.#lease).begin(within);
   }
 

@@ -46,6 +46,19 @@ describe("what is refused", () => {
   );
 
   row(
+    "calls whose first answer is on its way are rejected, nested ones too, and leave nothing [§1 close]",
+    async ({ lock, other, client, settle }) => {
+      const hold = await lock.lock();
+      const calls = [watch(other.lock()), watch(lock.lock({ owner: hold }))];
+      const closing = client.close();
+      await settle();
+      expect(calls.map(({ outcome }) => outcome)).toEqual(["CLIENT_CLOSED", "CLIENT_CLOSED"]);
+      await hold.unlock();
+      await closing;
+    },
+  );
+
+  row(
     "waiters are rejected at once, before any hold has ended, and leave nothing [§1 close]",
     async (place) => {
       const { lock, other, rival, a, settle, pass } = place;

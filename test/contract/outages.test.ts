@@ -53,6 +53,23 @@ row(
 );
 
 row(
+  "a nested call without an answer is UNAVAILABLE in time, though the hold that it nests into is given back meanwhile [§2 unavailable]",
+  { kinds: SINGLE, client: PATIENT },
+  async ({ lock, a, pass, settle }) => {
+    const outer = await lock.lock();
+    await settle();
+    a.keep("requests");
+    const nested = watch(lock.lock({ owner: outer }));
+    const unlocking = watch(outer.unlock());
+    await pass(COMMAND_TIMEOUT);
+    expect([nested.outcome, unlocking.outcome]).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
+    await a.letGo();
+    await pass(1_000);
+    expect(await lock.isLocked()).toBe(false);
+  },
+);
+
+row(
   "a wait whose last try has no answer ends UNAVAILABLE, and one that ends while others hold the lock does not [§2 last-try-unanswered]",
   { kinds: [...SINGLE, MULTI], client: { ...PATIENT, pollCap: 500 } },
   async ({ lock, rival, a, pass }) => {

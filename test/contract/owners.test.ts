@@ -176,6 +176,22 @@ row("a Hold names its owner, also after its unlock [§3 owner-option]", async ({
 });
 
 row(
+  "unlock() with a bare Hold as its owner gives that hold back, or tells once that it was lost [§3 owner-option] [§2 lost-unlock-once]",
+  async ({ lock }) => {
+    const hold = await lock.lock();
+    await lock.unlock({ owner: hold });
+    expect([hold.isHeld, await lock.isLocked()]).toEqual([false, false]);
+    const lost = await lock.lock();
+    await lock.forceUnlock();
+    expect(await failure(lock.unlock({ owner: lost }))).toMatchObject({
+      code: "LOCK_LOST",
+      reason: "forced",
+    });
+    expect(await failure(lock.unlock({ owner: lost }))).toMatchObject({ code: "NOT_OWNER" });
+  },
+);
+
+row(
   "the scope of an Owner makes it the ambient one, as often as it is opened [§3 owner-option]",
   async ({ client, lock }) => {
     const owner = client.newOwner();

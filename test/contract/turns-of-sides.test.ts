@@ -92,7 +92,7 @@ withSides(
 );
 
 withSides(
-  "a write that waits for its turn is refused once its owner takes a bare read hold [§3 turns-of-sides]",
+  "a write whose owner takes a bare read hold while it waits for its turn is refused when that comes [§3 turns-of-sides]",
   async ({ read, write, runs, settle }) => {
     runs.begin("r", read);
     await settle();
@@ -100,9 +100,9 @@ withSides(
     await settle();
     expect(sibling.outcome).toBe("pending");
     const bare = await read.lock();
+    await runs.end("r");
     await settle();
     expect(sibling.outcome).toBe("UPGRADE_REFUSED");
-    await runs.end("r");
     await bare.unlock();
   },
 );

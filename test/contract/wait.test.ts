@@ -153,6 +153,19 @@ row(
   },
 );
 
+row(
+  "a signal that a listener of the grant aborts comes too late: the call has its hold [§2 signal]",
+  async ({ lock, a, pass }) => {
+    const controller = new AbortController();
+    a.client.on("acquired", () => controller.abort("late"));
+    const hold = await lock.lock({ signal: controller.signal });
+    expect([controller.signal.aborted, hold.isHeld]).toEqual([true, true]);
+    await hold.unlock();
+    await pass(10);
+    expect(a.client.stats().held).toBe(0);
+  },
+);
+
 row.real(
   "an abort right after the first call of a client rejects it with the reason, and leaves nothing [§2 signal] [§2 nothing-left]",
   async (place) => {
