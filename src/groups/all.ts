@@ -1,8 +1,7 @@
 /**
  * How a call gets all members of a group, or none. It tries all at once. If a member is not free, it gives back what it
  * took, and waits in the line of that member as any call does. Then it tries the others again. Nothing is held while it
- * waits, so no orders of members can dead-lock. After two lost rounds it begins with the first member, so that calls for the
- * same locks queue up there. It does so every other time only: otherwise a call whose first member is free would not sleep.
+ * waits, so no orders of members can dead-lock.
  */
 import { instant } from "../base/clock.js";
 import { isLockError, LockLostError } from "../base/errors.js";
@@ -11,25 +10,23 @@ import type { Kind } from "../kinds/kind.js";
 import type { Grant } from "../lock/grant.js";
 import { GroupCall } from "./group-call.js";
 import { isUnresponsive, outcomes } from "./members.js";
-import type { Seat } from "./seat.js";
+import { Seat } from "./seat.js";
 
 /** What may be missing of a lease when the last member is granted: a share of it, and milliseconds. */
 const SHARE_OF_LEASE = 1 / 100;
 const MOST_OF_LEASE = 50;
-/** After so many lost rounds the call begins with the first member. */
-const IN_ORDER = 2;
-/** Milliseconds: the longest pause after a lost round, in which another call comes through. */
+/** Milliseconds: the longest pause after a lost round for which it had waited, in which another call comes through. */
 const LONGEST_PAUSE = 8;
 
 export class AllCall extends GroupCall {
-  /** How many rounds it has lost. */
-  #lost = 0;
   /** The seat that begins the round alone: it waits in its member's line. */
   #awaited: Seat | undefined;
 
   override step(): void {
-    const isWanted = this.wait > 0 && this.#areWanted;
-    this.#round(isWanted ? this.wanted.parts[0] : undefined);
+    // Others of this process wait for a member: a try of all would disturb them, and be refused.
+    const isWanted = (member: Kind) =>
+      member.env.sites.get(member)?.first !== undefined && !this.owner.grantOf(member.lockKey);
+    this.#round(this.wait > 0 ? this.wanted.parts.find(isWanted) : undefined);
   }
 
   override tryNow(): void {
@@ -39,52 +36,52 @@ export class AllCall extends GroupCall {
   /** While it waits for one member, what that one's seat knows counts. */
   override get isRefused(): boolean {
     const awaited = this.#awaited;
-    if (!awaited || awaited.vote) return super.isRefused;
+    if (!awaited || awaited.state === "over") return super.isRefused;
     return awaited.isRefused && !isUnresponsive(awaited.wanted);
   }
 
   override voted(seat: Seat): void {
-    if (this.state === "over" || !this.seats.includes(seat)) return;
-    if (seat === this.#awaited) return seat.hold ? this.#tryOthers() : this.end(seat.error);
-    // Both sides of one lock, one after the other.
-    const open = this.seats.filter(({ state }) => state !== "over");
-    const side = open.find(({ isAsked, lockKey }) => !isAsked && lockKey === seat.lockKey);
-    if (side) return seat.hold ? side.ask() : side.leave();
-    if (open.length === 0) this.#count();
+    const { seats } = this;
+    if (this.state === "over" || !seats.includes(seat)) return;
+    if (seats.some(({ state }) => state !== "over")) return;
+    const areGranted = seats.every(({ hold }) => hold);
+    if (areGranted && seats.length < this.wanted.parts.length) this.#tryOthers();
+    else this.#count();
   }
 
-  /** Others of this process wait for a member: a try of all would disturb them, and be refused. */
-  get #areWanted(): boolean {
-    const isWanted = (member: Kind) =>
-      member.env.sites.get(member)?.first !== undefined && !this.owner.grantOf(member.lockKey);
-    return this.wanted.parts.some(isWanted);
-  }
-
-  /** Waits for one member, if any, then tries all others at once. */
-  #round(awaited: Kind | undefined): void {
-    this.seats = this.newSeats(awaited);
-    this.#awaited = this.seats.find(({ wanted }) => wanted === awaited);
-    this.tries();
-    if (this.#awaited) this.#awaited.ask();
+  /**
+   * Waits for a member that is not free, if any, then tries all others at once. With both sides of one lock as members it
+   * waits for the write side: a reader is refused that.
+   */
+  #round(missing: Kind | undefined): void {
+    const awaited = missing && this.wanted.parts.find(({ lockKey }) => lockKey === missing.lockKey);
+    this.seats = [];
+    this.#awaited = awaited && new Seat(this, awaited, true);
+    if (this.#awaited) this.#ask([this.#awaited]);
     else this.#tryOthers();
   }
 
+  /** Of both sides of one lock the second is tried once the first is granted. */
   #tryOthers(): void {
-    const others = this.seats.filter(({ isAsked }) => !isAsked);
-    if (others.length === 0) return this.#conclude();
+    const others = this.wanted.parts.filter((part) => this.seats.every(({ wanted }) => wanted !== part));
+    const isFirst = ({ lockKey }: Kind, i: number) =>
+      others.findIndex((other) => other.lockKey === lockKey) === i;
+    this.#ask(others.filter(isFirst).map((part) => new Seat(this, part)));
+  }
+
+  #ask(seats: readonly Seat[]): void {
+    this.seats = [...this.seats, ...seats];
+    this.unsure();
     this.tries();
     this.wanted.gather();
-    for (const seat of others) {
-      const side = others.find(({ lockKey }) => lockKey === seat.lockKey);
-      if (side === seat) seat.ask();
-    }
+    for (const seat of seats) seat.step();
   }
 
   /** All seats have voted. */
   #count(): void {
     // The answers are known from now on, until the next round.
     this.tries();
-    const refused = this.seats.find(({ vote }) => vote === "refused");
+    const refused = this.seats.find(({ vote }) => vote === false);
     if (refused && this.wait > 0) this.announce();
     if (this.state === "over") return;
     // Silence changes nothing for a call that has waited, nor for one that is refused anyhow.
@@ -97,13 +94,8 @@ export class AllCall extends GroupCall {
     if (!missing) return this.#conclude();
     this.undo();
     if (this.wait === 0) return this.refuse(0);
-    this.#lost++;
-    const [first] = this.wanted.parts;
-    const isFirst = this.#lost >= IN_ORDER && this.#awaited?.wanted !== first;
-    // With both sides of one lock as members it waits for the write side: a reader is refused that.
-    const side = this.wanted.parts.find(({ lockKey }) => lockKey === missing.lockKey);
-    const next = () => this.#round(isFirst ? first : side);
-    if (this.#lost === 1) return next();
+    const next = () => this.#round(missing.wanted);
+    if (!this.#awaited) return next();
     const { clock, settings } = this.env;
     this.stopLater(clock.after(settings.random() * LONGEST_PAUSE, next));
   }
@@ -114,8 +106,7 @@ export class AllCall extends GroupCall {
     const grants = this.seats.flatMap(({ hold }) => hold?.grant ?? []);
     const short = lease === undefined ? [] : grants.filter((grant) => isShort(grant, lease));
     if (short.length === 0) return this.#acceptAll(grants);
-    const raised = short.map((grant) => grant.extend(lease as number));
-    void outcomes(raised).then(({ errors }) => {
+    void outcomes(short.map((grant) => grant.extend(lease as number))).then(({ errors }) => {
       const fault = errors.find((error) => !isLockError(error, "UNAVAILABLE"));
       if (fault) this.end(fault);
       else this.#acceptAll(grants);

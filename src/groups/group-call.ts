@@ -4,7 +4,6 @@
  * Nothing is held while it waits: a lost round gives all seats back.
  */
 import { trace } from "../base/trace.js";
-import type { Kind } from "../kinds/kind.js";
 import { follow } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
@@ -13,7 +12,7 @@ import { Waiter } from "../waiting/waiter.js";
 import { GroupGrant } from "./group-grant.js";
 import { isUnresponsive, type Members, withErrors } from "./members.js";
 import { multiViewOf } from "./multi-hold.js";
-import { Seat } from "./seat.js";
+import type { Seat } from "./seat.js";
 
 export abstract class GroupCall<M extends Members = Members>
   extends Waiter<M, HoldRecord<GroupGrant>>
@@ -22,7 +21,7 @@ export abstract class GroupCall<M extends Members = Members>
   declare readonly asked: Asked;
   /** All seats are one owner's, so that both sides of one lock know each other. */
   readonly owner: OwnerRecord;
-  /** Of this round, in the one order of all groups. */
+  /** Of this round, in the order in which it asks. */
   seats: readonly Seat[] = [];
   /** What it has got. */
   protected group: GroupGrant | undefined;
@@ -54,12 +53,6 @@ export abstract class GroupCall<M extends Members = Members>
   override start(): Promise<unknown> {
     this.known();
     return super.start();
-  }
-
-  /** A seat for each member, of which none is asked for yet; that of `inLine` will wait. */
-  protected newSeats(inLine?: Kind): readonly Seat[] {
-    this.unsure();
-    return this.wanted.parts.map((member) => new Seat(this, member, member === inLine));
   }
 
   /** Gives the seats of this round back, the last first. */

@@ -66,13 +66,9 @@ export class GroupGrant implements Held {
   }
 
   get isGarbage(): boolean {
-    if (!this.#isPrivate) return false;
-    const isKept = ({ hold }: Seat) => {
-      // Each is looked at, for the first look makes it known weakly.
-      const isGarbage = hold?.isGarbage;
-      return hold?.isKept || (hold?.view !== undefined && !isGarbage);
-    };
-    return this.#live.filter(isKept).length === 0 && this.hold.isGarbage;
+    // Each is looked at, for the first look makes it known weakly.
+    const kept = this.#live.filter(({ hold }) => !hold?.isGarbage);
+    return this.#isPrivate && kept.length === 0 && this.hold.isGarbage;
   }
 
   check(now?: Instant): void {
@@ -119,9 +115,8 @@ export class GroupGrant implements Held {
 
   /** A member was lost, or was given back by an unlock of its own. */
   #seatEnded({ loss }: HoldRecord): void {
-    if (this.hold.state !== "live") return;
-    if (this.#live.length >= this.members.quorum) return;
-    this.#lose(loss?.reason ?? "forced");
+    if (this.hold.state !== "live" || this.#live.length >= this.members.quorum) return;
+    this.#lose(loss?.reason ?? "forced", loss?.since);
     for (const seat of this.#live.reverse()) seat.leave();
   }
 
@@ -133,14 +128,11 @@ export class GroupGrant implements Held {
     return this.#seats.filter(({ hold }) => hold?.state === "live");
   }
 
-  #lose(reason: LossReason): void {
+  #lose(reason: LossReason, since: number = this.clock.wall()): void {
     const losses = this.#holds.flatMap(({ loss }) => loss ?? []);
-    // Since the last of the losses, for which too few members were left.
-    const since = losses.length > 0 ? Math.max(...losses.map((each) => each.since)) : this.clock.wall();
     const held = Math.max(0, since - this.hold.acquiredAt);
-    const loss = withErrors(new LockLostError(this.lockName, reason, since), losses);
     this.#drop();
-    this.hold.lose(loss);
+    this.hold.lose(withErrors(new LockLostError(this.lockName, reason, since), losses));
     this.members.emit("lost", { ownerId: this.wireId, reason, held });
   }
 
@@ -156,8 +148,11 @@ export class GroupGrant implements Held {
     const released = this.#holds.reverse().map((each) => each.release());
     const error = await this.#most(released);
     if (error !== undefined) {
-      if (isLockError(error, "LOCK_LOST")) this.#lose((error as LockLostError).reason);
-      else if (isLockError(error, "UNAVAILABLE")) void quietly(this.#goOn(released));
+      if (isLockError(error, "LOCK_LOST")) this.#lose(error.reason, error.since);
+      // The members' releases go on in the background.
+      if (isLockError(error, "UNAVAILABLE")) {
+        void quietly(Promise.allSettled(released).then(() => this.#release()));
+      }
       throw error;
     }
     if (!hold.isTold) return;
@@ -165,16 +160,10 @@ export class GroupGrant implements Held {
     members.emit("released", { ownerId: this.wireId, held: this.clock.wall() - hold.acquiredAt });
   }
 
-  /** The members' releases go on in the background. */
-  async #goOn(released: readonly Promise<void>[]): Promise<void> {
-    await Promise.allSettled(released);
-    if (this.hold.isTold) await this.#release();
-  }
-
   /** Waits until a quorum of members has done its work. Resolves with the error of work that too few have done. */
   async #most(work: readonly Promise<void>[]): Promise<unknown> {
     const { quorum } = this.members;
-    const { values, errors } = await outcomes(work, (so) => so.values.length >= quorum);
+    const { values, errors } = await outcomes(work, quorum);
     if (values.length >= quorum) return undefined;
     const isLoss = (error: unknown) => isLockError(error, "LOCK_LOST");
     // With a quorum not lost, the lost ones are not why the work failed.

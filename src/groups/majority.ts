@@ -14,21 +14,17 @@ import { LockLostError } from "../base/errors.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
-import { isSpared, type Masters } from "./masters.js";
+import type { Masters } from "./masters.js";
 import { isUnresponsive } from "./members.js";
-import type { Seat } from "./seat.js";
+import { Seat } from "./seat.js";
 
-/** Milliseconds that one round is taken to last. */
-const SHORTEST_ROUND = 1;
-const LONGEST_ROUND = 20;
-/** The pause after a split vote doubles with each in a row, so many times at most. */
-const MOST_DOUBLINGS = 3;
+/** After a split vote a call pauses for a random time: of so many rounds as long as the last one, and milliseconds at most. */
+const MOST_ROUNDS = 8;
+const LONGEST_PAUSE = 160;
 /** Milliseconds: where members wake waiters one by one (fair locks), a waiter for a majority tries at random times up to this. */
 const LONGEST_LOOK = 250;
 
 export class MajorityCall extends GroupCall<Masters> {
-  /** How many rounds in a row had split votes. */
-  #split = 0;
   /** Monotonic milliseconds: no round begins before. */
   #notBefore = 0;
   /** Ends the time that the masters have for their answers. */
@@ -55,11 +51,8 @@ export class MajorityCall extends GroupCall<Masters> {
       member.env.router.subscribe(member.channel, {
         hint: () => {
           // The first is the confirmation of the server: those of a majority are one message.
-          if (!confirmed.has(member)) {
-            if (confirmed.add(member).size === quorum) listener.hint();
-            return;
-          }
-          if (heard.add(member).size < quorum) return;
+          const told = confirmed.has(member) ? heard : confirmed;
+          if (told.add(member).size !== quorum) return;
           heard.clear();
           listener.hint();
         },
@@ -82,17 +75,20 @@ export class MajorityCall extends GroupCall<Masters> {
   override voted(seat: Seat): void {
     // What is granted after the majority has its hold joins it.
     if (this.group && seat.hold) this.group.join(seat);
-    const open = this.seats.filter(({ state }) => state !== "over").length;
+    let [open, granted, held, answered] = [0, 0, 0, 0];
+    for (const { state, hold, vote } of this.seats) {
+      if (state !== "over") open++;
+      if (hold) granted++;
+      if (hold?.grant.isHeld) held++;
+      if (vote !== undefined) answered++;
+    }
     if (open === 0) this.#stopTimer?.();
     if (this.state === "over" || this.group || !this.seats.includes(seat)) return;
     const { quorum } = this.wanted;
-    const granted = this.seats.filter(({ hold }) => hold);
+    if (held >= quorum) return this.accept();
     // No majority can grant it any more, and it is known whether others have it.
-    const isLost = granted.length + open < quorum && this.seats.filter(isAnswered).length >= quorum;
-    if (granted.length < quorum && !isLost && open > 0) return;
-    const held = granted.filter(({ hold }) => hold?.grant.isHeld);
-    if (held.length >= quorum) this.accept();
-    else this.#lose();
+    const isLost = granted + open < quorum && answered >= quorum;
+    if (granted >= quorum || isLost || open === 0) this.#lose();
   }
 
   /** False while it asks, and while it waits for runs of its owner that have its members, or were called before. */
@@ -118,18 +114,17 @@ export class MajorityCall extends GroupCall<Masters> {
   /** Asks each master that is worth it, all at once. */
   #ask(): void {
     if (this.state === "over") return;
-    const { clock } = this.env;
-    const seats = this.newSeats();
-    const spared = seats.filter(({ wanted }) => isSpared(wanted));
-    const areEnough = seats.length - spared.length >= this.wanted.quorum;
+    const { wanted: members, asked, env } = this;
+    const seats = members.parts.map((member) => new Seat(this, member));
     this.seats = seats;
-    this.#stopTimer = clock.after(this.wanted.answerTime(this.asked.lease), () => {
+    this.unsure();
+    this.#stopTimer = env.clock.after(members.answerTime(asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });
-    // What is decided on the way has left the rest.
+    const { worthAsking } = members;
     for (const seat of seats) {
-      if (areEnough && spared.includes(seat)) seat.leave();
-      else seat.ask();
+      if (worthAsking.includes(seat.wanted)) seat.step();
+      else seat.giveUp();
     }
   }
 
@@ -137,15 +132,13 @@ export class MajorityCall extends GroupCall<Masters> {
     const { clock, settings } = this.env;
     const { seats } = this;
     const { quorum, parts } = this.wanted;
-    const inFavour = seats.filter(({ vote }) => vote === "granted").length;
+    const inFavour = seats.filter(({ vote }) => vote).length;
     this.undo();
     this.rest();
-    this.#split = inFavour > 0 ? this.#split + 1 : 0;
-    const round = Math.min(LONGEST_ROUND, Math.max(SHORTEST_ROUND, clock.mono() - this.sentAt.mono));
-    const longest = inFavour > 0 ? round * 2 ** Math.min(this.#split, MOST_DOUBLINGS) : 0;
-    const pause = longest * settings.random();
+    const round = Math.max(1, clock.mono() - this.sentAt.mono);
+    const pause = inFavour > 0 ? settings.random() * Math.min(LONGEST_PAUSE, MOST_ROUNDS * round) : 0;
     this.#notBefore = clock.mono() + pause;
-    const silent = seats.filter((seat) => !isAnswered(seat));
+    const silent = seats.filter(({ vote }) => vote === undefined);
     if (silent.length > parts.length - quorum) return this.#unheard(silent, inFavour);
     // Masters of a majority have granted it, too late: null would mean that another owner has the lock.
     if (this.wait === 0 && inFavour >= quorum) {
@@ -156,7 +149,7 @@ export class MajorityCall extends GroupCall<Masters> {
       return this.#sleep(Math.max(pause, this.wanted.answerTime(this.asked.lease)));
     }
     // When a majority will be free, if nobody gives it back before.
-    const frees = seats.map(({ freeIn }) => freeIn).sort((a, b) => a - b);
+    const frees = seats.map(({ vote, freeIn }) => (vote ? 0 : freeIn)).sort((a, b) => a - b);
     const isQueued = parts.some(({ traits }) => traits.serverQueued);
     const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
     const ttl = Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause));
@@ -167,7 +160,7 @@ export class MajorityCall extends GroupCall<Masters> {
   #unheard(silent: readonly Seat[], inFavour: number): void {
     const { wanted: members, env } = this;
     this.unanswered = true;
-    const errors = silent.map(({ error, env: { runner } }) => error ?? runner.unavailable(this.lockName));
+    const errors = silent.map(({ error }) => error);
     if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(inFavour, errors));
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
     for (const { wanted } of silent) {
@@ -186,9 +179,4 @@ export class MajorityCall extends GroupCall<Masters> {
     this.standAside();
     if (this.state !== "over") this.stopLater(this.env.clock.after(ms, () => this.step()));
   }
-}
-
-/** Whether its vote tells if others have the lock. */
-function isAnswered({ vote }: Seat): boolean {
-  return vote === "granted" || vote === "refused";
 }

@@ -2,7 +2,14 @@
  * The members of a RedLock, each on a master of its own. They say how many answers decide, and how long a call is
  * patient with masters that give none.
  */
-import { isLockError, type LockError, type LockErrorCode, QuorumError, tellCaller } from "../base/errors.js";
+import {
+  failure,
+  isLockError,
+  type LockError,
+  type LockErrorCode,
+  QuorumError,
+  tellCaller,
+} from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Lock } from "../lock/lock.js";
@@ -24,11 +31,8 @@ function addressOf({ env }: Kind): unknown {
   return path ?? (host === undefined ? env : `${host}:${port}`);
 }
 
-/**
- * Whether a majority goes without this member's vote: commands to a server that is away, or far behind, would pile up. One that
- * connects for the first time is not away.
- */
-export function isSpared(member: Kind): boolean {
+/** Whether the member's server seems to be away, or far behind. One that connects for the first time is not away. */
+function isLate(member: Kind): boolean {
   const { runner } = member.env;
   return runner.cleanUp.size >= MOST_OVERDUE || (isUnresponsive(member) && !runner.isFresh);
 }
@@ -52,6 +56,12 @@ export class Masters extends Members {
     return Math.max(SHORTEST_ANSWER_TIME, share);
   }
 
+  /** A majority goes without those that are late: commands to them would pile up. */
+  get worthAsking(): readonly Kind[] {
+    const prompt = this.parts.filter((member) => !isLate(member));
+    return prompt.length >= this.quorum ? prompt : this.parts;
+  }
+
   /**
    * Resolves when a majority of the masters is connected, or cannot be: a first connection may take longer than an answer. If a
    * master seems to be away, the replies that have arrived are read first: after a stall of this process every server looks
@@ -63,27 +73,26 @@ export class Masters extends Members {
     const missing = quorum - (parts.length - fresh.length);
     if (missing > 0) {
       const arrivals = fresh.map(({ env }) => env.runner.arrival());
-      return outcomes(arrivals, ({ values, errors }) => {
-        return values.length >= missing || errors.length > parts.length - quorum;
-      });
+      return outcomes(arrivals, missing);
     }
-    return parts.some(isSpared) ? new Promise((resolve) => setImmediate(resolve)) : undefined;
+    return parts.some(isLate) ? new Promise((resolve) => setImmediate(resolve)) : undefined;
   }
 
-  /** Once a majority has answered, and decides, masters that are away are not waited for. */
+  /** The answers of all members that are worth it, if a majority is among them and they decide. */
   override async ask<T>(
     question: Question<T>,
     isDecided: (answers: readonly T[]) => boolean = () => true,
   ): Promise<readonly T[]> {
     await this.connecting();
-    const asked = this.given.map(({ env, lockName }, i) => {
+    const { worthAsking } = this;
+    const asked = this.given.map((member, i) => {
+      const { env, lockName } = member;
+      if (!worthAsking.includes(member)) return failure(env.runner.unavailable(lockName));
       const answer = question(this.locks[i] as Lock);
       return env.runner.withTimeout(lockName, answer, this.answerTime(undefined));
     });
-    const areEnough = (answers: readonly T[]) => answers.length >= this.quorum && isDecided(answers);
-    const isAway = (place: number) => isUnresponsive(this.given[place] as Kind);
-    const { values, errors } = await outcomes(asked, (so) => areEnough(so.values) && so.open.every(isAway));
-    if (areEnough(values)) return values;
+    const { values, errors } = await outcomes(asked);
+    if (values.length >= this.quorum && isDecided(values)) return values;
     const inFavour = values.filter((answer) => Number(answer) > 0).length;
     return tellCaller(this.unanswered(inFavour, errors));
   }

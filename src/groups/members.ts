@@ -30,6 +30,7 @@ export class Members extends Wanted {
   /** As given. */
   readonly given: readonly Kind[];
   readonly #inOrder: readonly Kind[];
+  readonly #envs: readonly Env[];
   /** How many of the members make a hold of the group. */
   readonly quorum: number;
   /** The name under which owners know the group. */
@@ -54,6 +55,7 @@ export class Members extends Wanted {
     this.locks = locks as readonly Lock[];
     this.given = all;
     this.#inOrder = [...all].sort(inOrder);
+    this.#envs = [...new Set(all.map(({ env }) => env))];
     this.quorum = quorum;
     this.lockKey = `${kind}${JSON.stringify(this.parts.map(nameOf))}`;
     this.turnKeys = this.parts.map(({ lockKey }) => lockKey);
@@ -65,7 +67,7 @@ export class Members extends Wanted {
   }
 
   override get envs(): readonly Env[] {
-    return [...new Set(this.given.map(({ env }) => env))];
+    return this.#envs;
   }
 
   override get siteName(): string {
@@ -98,7 +100,7 @@ export class Members extends Wanted {
     for (const { runner } of this.envs) runner.sender.gather();
   }
 
-  /** The answers of all members, or of as many as are enough if they decide the question. */
+  /** The answers of all members, or of those that decide the question. */
   async ask<T>(
     question: Question<T>,
     _isDecided?: (answers: readonly T[]) => boolean,
@@ -114,29 +116,26 @@ export type Question<T> = (lock: Lock) => Promise<T>;
 export interface Outcomes<T> {
   readonly values: readonly T[];
   readonly errors: readonly unknown[];
-  /** The places of those that are not settled. */
-  readonly open: readonly number[];
 }
 
-/** Resolves with the outcomes so far once they are enough, or all promises are settled. */
+/** Resolves once `enough` promises have succeeded, or all are settled. */
 export function outcomes<T>(
   promises: readonly Promise<T>[],
-  areEnough: (so: Outcomes<T>) => boolean = () => false,
+  enough: number = promises.length,
 ): Promise<Outcomes<T>> {
-  let so: Outcomes<T> = { values: [], errors: [], open: [...promises.keys()] };
+  const values: T[] = [];
+  const errors: unknown[] = [];
   return new Promise((resolve) => {
-    const note = (at: number, values: readonly T[], errors: readonly unknown[]) => {
-      so = {
-        values: [...so.values, ...values],
-        errors: [...so.errors, ...errors],
-        open: so.open.filter((place) => place !== at),
-      };
-      if (so.open.length === 0 || areEnough(so)) resolve(so);
+    const note = <O>(list: O[], outcome: O) => {
+      list.push(outcome);
+      if (values.length >= enough || values.length + errors.length === promises.length) {
+        resolve({ values, errors });
+      }
     };
-    for (const [i, promise] of promises.entries()) {
+    for (const promise of promises) {
       promise.then(
-        (value) => note(i, [value], []),
-        (error: unknown) => note(i, [], [error]),
+        (value) => note(values, value),
+        (error: unknown) => note(errors, error),
       );
     }
   });

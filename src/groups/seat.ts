@@ -17,18 +17,16 @@ const NOT_WANTED: unique symbol = Symbol("not wanted");
 export class Seat extends Call {
   /** Its count, once it is granted. */
   hold: HoldRecord<Grant> | undefined;
-  /** How its member votes: a grant may have come after its deadline. Undefined while it is open, and if it is not wanted. */
-  vote: "granted" | "refused" | "failed" | undefined;
+  /** How its member votes: a grant may have come after its deadline. Undefined without an answer. */
+  vote: boolean | undefined;
   /** Why it has failed. */
   error: unknown;
   /** Milliseconds until the lease of its member's holder ends, as far as that is known. */
   freeIn: number = Number.POSITIVE_INFINITY;
-  /** Its call has asked for it. */
-  isAsked = false;
   readonly #of: GroupCall;
 
-  /** `waits`: it stands in the member's line if it is refused. */
-  constructor(of: GroupCall, member: Kind, waits: boolean) {
+  /** `waits`: it stands in the member's line if it is refused. The call for the group bounds how long. */
+  constructor(of: GroupCall, member: Kind, waits = false) {
     const wait = waits ? Number.POSITIVE_INFINITY : 0;
     const { lease, frame, caller, begun } = of.asked;
     super(member, { wait, lease, signal: undefined, owner: of.owner, frame, caller, begun });
@@ -51,17 +49,6 @@ export class Seat extends Call {
     return this.hold !== undefined && this.hold.grant.wireId !== this.wireId;
   }
 
-  override get isAside(): boolean {
-    return this.isAsked && super.isAside;
-  }
-
-  /** Tries to take its member; the call for the group bounds how long, and ends it when its client is closed. */
-  ask(): void {
-    if (this.state === "over") return;
-    this.isAsked = true;
-    this.step();
-  }
-
   /** Its member has had its time for an answer, whatever the seat waits for. */
   giveUp(): void {
     if (this.isOpen) this.expire();
@@ -74,11 +61,6 @@ export class Seat extends Call {
     if (!hold) return this.end(NOT_WANTED);
     void quietly(hold.release());
     if (asked.frame) this.owner?.endRun(this.lockKey, asked.frame);
-  }
-
-  /** The call for the group ends it, by an error that is the group's. */
-  override close(): void {
-    // Not by itself.
   }
 
   /** The group waits. */
@@ -95,7 +77,7 @@ export class Seat extends Call {
   protected override grant(hold: HoldRecord<Grant>): void {
     this.hold = hold;
     hold.isTold = false;
-    this.#inFavour();
+    this.vote = true;
     super.grant(hold);
     this.#of.voted(this);
   }
@@ -106,17 +88,10 @@ export class Seat extends Call {
   }
 
   protected override tellEnd(error: unknown): void {
-    if (error !== NOT_WANTED) {
-      this.error = error;
-      this.vote = error === undefined ? "refused" : "failed";
-      if (isLockError(error, "LOCK_LOST")) this.#inFavour();
-    }
+    this.error = error;
+    if (isLockError(error, "LOCK_LOST")) this.vote = true;
+    else if (error === undefined) this.vote = false;
     this.#of.voted(this);
-  }
-
-  #inFavour(): void {
-    this.vote = "granted";
-    this.freeIn = 0;
   }
 
   /** @throws UNSUPPORTED if another seat of the call refuses it: both members are one lock, by two clients */

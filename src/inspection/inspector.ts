@@ -1,5 +1,6 @@
 /** Looks at locks without taking part: at one by its name, or at all that are held. */
 import { isLockError } from "../base/errors.js";
+import type { LockKind } from "../base/events.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { dateOf } from "../base/platform.js";
 import type { Env } from "../env.js";
@@ -76,9 +77,13 @@ export class Inspector {
    * @throws WRONG_DATA for any other data
    */
   async inspect(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<LockInfo | null> {
-    const { presence } = this.#env;
-    const [shown, presences] = await Promise.all([this.#shown(name, key, kinds), presence.lookOut()]);
-    return shown && this.#told(shown, key, presences);
+    const presences = this.#env.presence.lookOut();
+    const lock = await this.#lock(name, key).catch(asOther);
+    const number = lock === undefined ? await this.#number(name, key, presences).catch(asOther) : null;
+    // Neither: a lock may have been taken since the first look.
+    const shown =
+      number === undefined ? await this.#lock(name, key) : (lock ?? (kinds === "all" ? number : null));
+    return shown && this.#told(shown, key, await presences);
   }
 
   /**
@@ -102,7 +107,7 @@ export class Inspector {
 
   /** The first holder of a lock, in words. Reads what the client of that holder tells, and no other. */
   async #holder({ lockName, key }: NamedKey): Promise<string | undefined> {
-    const shown = await this.#shown(lockName, key, undefined);
+    const shown = await this.#lock(lockName, key);
     const [first] = shown?.holders ?? [];
     if (!shown || !first) return undefined;
     const { ownerId } = first;
@@ -139,22 +144,13 @@ export class Inspector {
   async #lookAt(keys: readonly string[], type: string, presences: Promise<Presences>): Promise<LockInfo[]> {
     const look = async (key: string) => {
       const name = this.#nameOf(key);
-      const shown = await (type === "string" ? this.#number(name, key) : this.#lock(name, key));
+      const looked = type === "string" ? this.#number(name, key, presences) : this.#lock(name, key);
+      const shown = await looked;
       return shown ? [this.#told(shown, key, await presences)] : [];
     };
     // A list does not fail at other data: a hash that is no lock, or a text that is no number, is left out.
     const found = await Promise.all(keys.map((key) => look(key).catch(asOther)));
     return found.flatMap((infos) => infos ?? []);
-  }
-
-  /** What the keys show. */
-  async #shown(name: string, key: string, kinds: InspectOptions["kinds"]): Promise<LockInfo | null> {
-    const lock = await this.#lock(name, key).catch(asOther);
-    if (lock !== undefined) return lock;
-    const number = await this.#number(name, key).catch(asOther);
-    // A lock may have been taken since the first look.
-    if (number === undefined) return this.#lock(name, key);
-    return kinds === "all" ? number : null;
   }
 
   /** A lock of any kind. */
@@ -163,12 +159,13 @@ export class Inspector {
     return this.#runner.call(name, () => call, readLockInfo(name));
   }
 
-  /** A semaphore, permits or a latch: a number, and how many of its permits are out. */
-  async #number(name: string, key: string): Promise<LockInfo | null> {
+  /** A semaphore, permits or a latch: a number, and how many of its permits are out. Its waiters tell what it is. */
+  async #number(name: string, key: string, presences: Promise<Presences>): Promise<LockInfo | null> {
     const call = counterInspect.with([key, permitLeases(key)], []);
     const { permits, out, hasLeases, isSet } = await this.#runner.call(name, () => call, readNumber);
     if (!isSet) return null;
-    const kind = hasLeases ? "permits" : this.#known.get(key);
+    const [wait] = (await presences).waits(key);
+    const kind = hasLeases ? "permits" : (wait?.[1].kind ?? this.#known.get(key));
     return { name, holders: [], waiters: [], waiting: [], ttl: -1, ...shownAs(kind, permits, out) };
   }
 
@@ -183,16 +180,14 @@ export class Inspector {
         since: since === undefined ? null : dateOf(since),
       };
     });
-    const waits = presences.waits(key);
-    const waiting = waits.map(([client, { ownerId, since, mode, holds = [] }]) => ({
+    const waiting = presences.waits(key).map(([client, { ownerId, since, mode, holds = [] }]) => ({
       ...(ownerId === undefined ? {} : { ownerId }),
       client,
       since: dateOf(since),
       ...(mode === undefined ? {} : { mode }),
       holds: holds.map((held) => this.#nameOf(held)),
     }));
-    const info = { ...shown, holders, waiting };
-    return shown.kind === "semaphore" ? namedBy(info, waits[0]?.[1].kind) : info;
+    return { ...shown, holders, waiting };
   }
 
   #nameOf(key: string): string {
@@ -231,22 +226,15 @@ export class Inspector {
   }
 }
 
-/** Gives a number that shows no kind of its own the kind that its waiters take it for. */
-function namedBy(info: LockInfo, kind: string | undefined): LockInfo {
-  const { permits = 0, count: _, ...number } = info;
-  const isNumber = kind === "semaphore" || kind === "permits" || kind === "latch";
-  return isNumber ? { ...number, ...shownAs(kind, permits, 0) } : info;
-}
-
 /** What a number is shown as. One that shows no kind of its own may be the permits of a semaphore, or a count. */
 function shownAs(
-  kind: NumberKind | undefined,
+  kind: LockKind | undefined,
   free: number,
   out: number,
 ): Pick<LockInfo, "kind" | "permits" | "limit" | "count"> {
   if (kind === "latch") return { kind, count: free };
   if (kind === "permits") return { kind, permits: free, limit: free + out };
-  return { kind: "semaphore", permits: free, ...(kind ? {} : { count: free }) };
+  return { kind: "semaphore", permits: free, ...(kind === "semaphore" ? {} : { count: free }) };
 }
 
 /** For the `catch` of a look: undefined for data of another kind. */

@@ -113,12 +113,13 @@ export class HoldRecord<H extends Held = Held> {
     if (this.view instanceof WeakRef) this.view = this.view.deref();
   }
 
-  /** Whether the user has dropped all that can give it back: known from the second look on, after it is known weakly. */
+  /** Whether the user has dropped all that can give it back: known from the second look on, after it is known weakly. A seat may have been shown to nobody. */
   get isGarbage(): boolean {
+    const { view } = this;
     if (this.isKept) return false;
-    if (this.view instanceof WeakRef) return this.view.deref() === undefined;
-    if (this.view) this.view = new WeakRef(this.view);
-    return false;
+    if (view instanceof WeakRef) return view.deref() === undefined;
+    if (view) this.view = new WeakRef(view);
+    return !view;
   }
 
   /** Calls back when the hold is given back or lost. */

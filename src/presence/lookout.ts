@@ -11,37 +11,29 @@ export function clientIdOf(ownerId: string): string {
   return ownerId.slice(0, ownerId.lastIndexOf(":"));
 }
 
-/** What clients have written, indexed by the questions of a reader. */
+/** What clients have written, by the questions of a reader. */
 export class Presences {
-  readonly #clients = new Map<string, ClientInfo>();
-  /** Since when an owner holds a key, by both. */
-  readonly #since = new Map<string, number>();
-  readonly #waits = new Map<string, [ClientInfo, Told][]>();
+  readonly #clients: ReadonlyMap<string, ClientTold>;
 
   constructor(clients: readonly ClientTold[]) {
-    for (const { client, holds, waits } of clients) {
-      this.#clients.set(client.id, client);
-      for (const { key, ownerId, since } of holds) this.#since.set(`${ownerId} ${key}`, since);
-      for (const wait of waits) {
-        const all = this.#waits.get(wait.key) ?? [];
-        this.#waits.set(wait.key, all);
-        all.push([client, wait]);
-      }
-    }
+    this.#clients = new Map(clients.map((each) => [each.client.id, each]));
   }
 
   /** The client of this owner id; undefined if that client has written nothing. */
   client(ownerId: string): ClientInfo | undefined {
-    return this.#clients.get(clientIdOf(ownerId));
+    return this.#clients.get(clientIdOf(ownerId))?.client;
   }
 
   /** Since when this owner id holds a key, in epoch milliseconds, as its client has written it. */
   since(key: string, ownerId: string): number | undefined {
-    return this.#since.get(`${ownerId} ${key}`);
+    const holds = this.#clients.get(clientIdOf(ownerId))?.holds ?? [];
+    return holds.find((hold) => hold.ownerId === ownerId && hold.key === key)?.since;
   }
 
   waits(key: string): readonly (readonly [ClientInfo, Told])[] {
-    return this.#waits.get(key) ?? [];
+    return [...this.#clients.values()].flatMap(({ client, waits }) =>
+      waits.filter((wait) => wait.key === key).map((wait) => [client, wait] as const),
+    );
   }
 }
 

@@ -9,7 +9,7 @@ export class LivePermits {
   readonly live: LiveSet<KeptPermit | RunningPermits>;
   readonly #env: Env;
   /** The releases under way, by {@link permitKey}; each resolves with whether the permit was out. */
-  readonly #returning = new Map<string, Promise<boolean>>();
+  readonly returning: Map<string, Promise<boolean>> = new Map();
 
   constructor(env: Env) {
     this.#env = env;
@@ -21,16 +21,11 @@ export class LivePermits {
     return this.live.get(permitKey(number, id)) as KeptPermit | undefined;
   }
 
-  /** The release of this permit that is under way, if there is one. */
-  returning(number: SharedNumber, id: string): Promise<boolean> | undefined {
-    return this.#returning.get(permitKey(number, id));
-  }
-
   /** Notes a release that is under way; once the client closes, for good: a later call for it has nobody to ask. */
   returns(number: SharedNumber, id: string, work: Promise<boolean>): void {
     const where = permitKey(number, id);
-    this.#returning.set(where, work);
-    const done = () => this.#env.closed || this.#returning.delete(where);
+    this.returning.set(where, work);
+    const done = () => this.#env.closed || this.returning.delete(where);
     work.then(done, done);
   }
 }

@@ -108,11 +108,8 @@ export class SharedNumber extends Wanted {
     const { runner } = this.env;
     this.assertNotEnded();
     const work = begin();
-    let isTold = false;
-    const outcome = runner.withTimeout(lockName, work);
-    work.catch((cause: unknown) => isTold && this.emit("error", { cause }));
-    return outcome.catch((error: unknown) => {
-      isTold = true;
+    return runner.withTimeout(lockName, work).catch((error: unknown) => {
+      work.catch((cause: unknown) => cause !== error && this.emit("error", { cause }));
       return tellCaller(error);
     });
   }

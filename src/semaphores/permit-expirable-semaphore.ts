@@ -4,6 +4,7 @@ import { elapsed, instant } from "../base/clock.js";
 import { LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { callTombstone } from "../base/names.js";
 import { permitsSet, permitsUpdate } from "../scripts/generated.js";
+import { permitKey } from "./live-permits.js";
 import { checkNumber, MARKER_TTL, type SharedNumber } from "./number.js";
 import { checkId, endPermit, type KeptPermit, keysOf, type Permit, TakePermit } from "./permit.js";
 import type { SignalOptions } from "./semaphore.js";
@@ -117,9 +118,10 @@ export class PermitExpirableSemaphore {
       number.assertNotEnded();
       return false;
     }
-    const returning = number.env.permits.returning(number, known);
-    if (returning) return number.env.runner.withTimeout(this.name, returning);
-    const kept = number.env.permits.kept(number, known);
+    const { permits, runner } = number.env;
+    const returning = permits.returning.get(permitKey(number, known));
+    if (returning) return runner.withTimeout(this.name, returning);
+    const kept = permits.kept(number, known);
     kept?.end();
     return this.#giveBack(known, kept);
   }
