@@ -3,7 +3,7 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 9_550,
+  contract: 9_600,
   delivery: 3_790,
   entries: 7_970,
   faults: 3_160,
