@@ -1,6 +1,6 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
 import { type LockError, tellCaller } from "../base/errors.js";
-import type { LockKind } from "../base/events.js";
+import type { Details, LockEventName, LockKind } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
 import { kindOf, type Lock } from "../lock/lock.js";
@@ -13,14 +13,14 @@ export function isUnresponsive({ env, key }: Kind): boolean {
 }
 
 /** A lock is its client, name and side. */
-function nameOf({ lockKey, side }: Kind): string {
-  return `${lockKey}/${side}`;
+function nameOf({ lockKey, traits }: Kind): string {
+  return `${lockKey}/${traits.side}`;
 }
 
 /** By full name, and the write side before the read side; equal members stay as given. */
 function inOrder(a: Kind, b: Kind): number {
   if (a.key !== b.key) return a.key < b.key ? -1 : 1;
-  return Number(b.side === "write") - Number(a.side === "write");
+  return Number(b.traits.side === "write") - Number(a.traits.side === "write");
 }
 
 /** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
@@ -50,7 +50,8 @@ export class Members extends Wanted {
     if (new Set(all.map(nameOf)).size < all.length) throw new TypeError("the same lock is a member twice");
     const names = all.map(({ lockName }) => lockName);
     // The group's own times are read off the clock of the first member's client.
-    super(first.env, names.join(","), first.key, { shared: all.every(({ traits }) => traits.shared) });
+    const shared = all.every(({ traits }) => traits.shared);
+    super(first.env, names.join(","), first.key, { side: "only", shared });
     this.kind = kind;
     this.locks = locks as readonly Lock[];
     this.given = all;
@@ -92,6 +93,11 @@ export class Members extends Wanted {
   /** The group's value, given the value of each member: the best one that a quorum of members reaches. */
   best(values: readonly number[]): number {
     return [...values].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
+  }
+
+  /** On each of its clients. */
+  override emit<E extends LockEventName>(event: E, details: Details<E>): void {
+    for (const { events } of this.envs) events.emit(event, details, this);
   }
 
   /** The commands that this tick sends for members of one client travel together. */

@@ -87,7 +87,7 @@ const FREE = -2;
 const NO_KEYS: readonly string[] = [];
 const GRANTED: Taken = { is: "granted" };
 const OVER: Taken = { is: "over" };
-const TRAITS: Traits = { passes: true };
+const TRAITS: Traits = { side: "only", passes: true };
 
 /** Renewals leave the counts as they are. */
 const renew: RenewalScript = (batch, lease) =>
@@ -112,11 +112,6 @@ export class Kind extends Wanted {
 
   get turnKeys(): readonly string[] {
     return [this.lockKey];
-  }
-
-  /** The site of calls that go before this kind's. */
-  get yieldsTo(): string | undefined {
-    return undefined;
   }
 
   override get channel(): string {
@@ -201,9 +196,10 @@ export class Kind extends Wanted {
   readState(reply: unknown, wireId: string): SideState {
     const { ttl, fields } = readLock(reply);
     // A reader counts while it has a read hold.
+    const { side } = this.traits;
     const isHolder = ({ isWriter, left }: HolderField) => {
-      if (this.side === "only") return true;
-      return isWriter ? this.side === "write" : this.side === "read" && left > 0;
+      if (side === "only") return true;
+      return isWriter ? side === "write" : side === "read" && left > 0;
     };
     const holders = fields.filter(isHolder);
     const own = holders.find(({ ownerId }) => ownerId === wireId);

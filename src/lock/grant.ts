@@ -189,7 +189,7 @@ export class Grant extends Leased implements Held, Counts {
   /** What KEEP found is what it has. A writer may read, so its write side speaks for both. */
   override has(found: number): boolean {
     if (!super.has(found)) return false;
-    return (found & WRITES) !== 0 || this.writes === 0 || this.kind.side === "only";
+    return (found & WRITES) !== 0 || this.writes === 0 || this.kind.traits.side === "only";
   }
 
   /** The server does not have it any more. */

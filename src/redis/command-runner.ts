@@ -199,13 +199,11 @@ interface Work<T> {
 }
 
 class PromisedCommand<T> extends Command {
-  override readonly lockName: string;
   /** Undefined once the command has ended, since ioredis may keep this object for long after that. */
   #work: Work<T> | undefined;
 
   constructor(runner: CommandRunner, lockName: string, work: Work<T>) {
-    super(runner);
-    this.lockName = lockName;
+    super(runner, lockName);
     this.#work = work;
   }
 

@@ -43,6 +43,10 @@ export abstract class Command implements Due {
   /** It goes on though its time was up. */
   protected isLeftover = false;
   protected readonly runner: CommandRunner;
+  /** For errors; empty if it concerns several locks. */
+  readonly lockName: string;
+  /** Of a try: the name in the server's queue, or in what a release grants. */
+  declare wireId: string | undefined;
   /** ioredis has the command. */
   #inFlight = false;
   /** The server that owes the answer. */
@@ -56,11 +60,10 @@ export abstract class Command implements Due {
   /** The keys of what was sent last. */
   #keys: readonly string[] | undefined;
 
-  constructor(runner: CommandRunner) {
+  constructor(runner: CommandRunner, lockName: string) {
     this.runner = runner;
+    this.lockName = lockName;
   }
-
-  abstract readonly lockName: string;
 
   /** What is sent; asked anew for each sending. */
   protected abstract request(): ScriptCall | PlainCommand;
@@ -71,8 +74,8 @@ export abstract class Command implements Due {
   /** The server has refused for good, the time is up without an answer (UNAVAILABLE), or the client is closed. */
   protected abstract failed(error: unknown): void;
 
-  /** An answer came after the command had ended; `tag`: what {@link tag} was when it was sent. */
-  protected late(_reply: unknown, _tag: string | undefined): void {
+  /** An answer came after the command had ended; `wireId`: the one that was sent. */
+  protected late(_reply: unknown, _wireId: string | undefined): void {
     // Most commands have told their caller that nothing is known.
   }
 
@@ -84,11 +87,6 @@ export abstract class Command implements Due {
   /** Whether the command goes on after its time is up, until it is answered; called after each time-out. */
   protected goesOn(): boolean {
     return false;
-  }
-
-  /** What a sending was for, of a command that is begun several times. */
-  protected get tag(): string | undefined {
-    return undefined;
   }
 
   /** The error of a command whose time is up; its cause is what its last sending failed with, if it did. */
@@ -130,10 +128,10 @@ export abstract class Command implements Due {
       const server = servers.of(call.keys?.[0]);
       if (server !== this.#server) this.#owedBy(server);
       const answer = "send" in call ? call.send() : sender.send(call, anew);
-      const { tag } = this;
+      const { wireId } = this;
       const { script } = call;
       answer.then(
-        (reply) => this.#succeeded(sentAt, server, tag, reply, script),
+        (reply) => this.#succeeded(sentAt, server, wireId, reply, script),
         (error: unknown) => this.#refused(sentAt, error),
       );
     } catch (error) {
@@ -207,7 +205,7 @@ export abstract class Command implements Due {
   #succeeded(
     sentAt: Instant,
     server: Server,
-    tag: string | undefined,
+    wireId: string | undefined,
     reply: unknown,
     script: AnyScript | undefined,
   ): void {
@@ -217,7 +215,7 @@ export abstract class Command implements Due {
     if (script && !isReplyOf(script, reply)) return this.#refused(sentAt, strange());
     if (!this.#isBegun(sentAt)) {
       this.runner.cleanUp.abandoned.delete(this);
-      return this.late(reply, tag);
+      return this.late(reply, wireId);
     }
     this.stop();
     try {

@@ -56,27 +56,23 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   toldAt: number = Number.NEGATIVE_INFINITY;
   /** When the `waiting` event was sent, in monotonic milliseconds. */
   declare waitsSince?: number;
-  /** Its name in the server's queue, or in what a release grants. */
-  declare wireId: string | undefined;
   /** Its place in line. */
   declare place?: Place | undefined;
   declare site?: Site | undefined;
   /** The server may have, or may yet get, something of its tries. */
   #isUnsure = false;
+  /** The clients know it. */
+  #isKnown = false;
   /** Undefined if nobody awaits the outcome. */
   #resolve: ((outcome: unknown) => void) | undefined;
   declare private stops?: (() => void)[];
 
   constructor(wanted: W, asked: Limits & Partial<Asked>) {
-    super(wanted.env.runner);
+    super(wanted.env.runner, wanted.lockName);
     this.wanted = wanted;
     this.env = wanted.env;
     this.asked = asked;
     this.wait = asked.wait;
-  }
-
-  override get lockName(): string {
-    return this.wanted.lockName;
   }
 
   /** The id under which events tell of it. */
@@ -271,6 +267,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
 
   /** It may stand without a command from now on: the close of any client ends it. */
   protected known(): void {
+    this.#isKnown = true;
     for (const { sites } of this.wanted.envs) sites.calls.add(this);
   }
 
@@ -309,7 +306,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
 
   #finish(taken: boolean): void {
     this.state = "over";
-    for (const { sites } of this.wanted.envs) sites.calls.remove(this);
+    if (this.#isKnown) for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     if (this.stop() && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();
     this.site?.leave(this, taken);

@@ -31,16 +31,12 @@ export abstract class Wanted {
     this.traits = traits;
   }
 
-  get side(): Side {
-    return "only";
-  }
-
   /** Calls that want the same wait at one site, and get it in order. */
   get siteName(): string {
-    return this.siteOf(this.side);
+    return this.siteOf(this.traits.side);
   }
 
-  protected siteOf(side: Side): string {
+  siteOf(side: Side): string {
     return `${this.kind}/${side}/${this.key}`;
   }
 
@@ -59,8 +55,7 @@ export abstract class Wanted {
     return this.env.runner.publishCommand;
   }
 
-  /** Emits an event about it on each client. */
   emit<E extends LockEventName>(event: E, details: Details<E>): void {
-    for (const { events } of this.envs) events.emit(event, details, this);
+    this.env.events.emit(event, details, this);
   }
 }

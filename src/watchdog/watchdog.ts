@@ -166,13 +166,12 @@ export class Watchdog {
 
 /** Renews many. An error concerns all locks of the batch, so the command names none. */
 class RenewalCommand extends Command {
-  override readonly lockName = "";
   readonly #watchdog: Watchdog;
   readonly #batch: readonly Renewal[];
   readonly #lease: number;
 
   constructor(runner: CommandRunner, watchdog: Watchdog, batch: readonly Renewal[], lease: number) {
-    super(runner);
+    super(runner, "");
     this.#watchdog = watchdog;
     this.#batch = batch;
     this.#lease = lease;
