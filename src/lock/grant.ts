@@ -27,7 +27,6 @@ import type { Details, LockEventName } from "../base/events.js";
 import { trace } from "../base/trace.js";
 import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
-import type { Env } from "../env.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
 import { OwnerRecord } from "../owner/owner.js";
 import { Leased } from "../watchdog/leased.js";
@@ -60,15 +59,11 @@ export class Grant extends Leased implements Held, Counts {
   #owner: OwnerRecord | undefined;
 
   constructor(kind: Kind, number: number, owner: OwnerRecord | undefined, token: bigint | undefined) {
-    super();
+    super(kind.env);
     this.kind = kind;
     this.#number = number;
     this.#owner = owner;
     this.token = token;
-  }
-
-  get env(): Env {
-    return this.kind.env;
   }
 
   get lockName(): string {

@@ -62,7 +62,7 @@ export class CommandRunner {
     this.commandTimeout = commandTimeout;
     this.isCluster = isCluster(connection);
     this.open = new TimerHeap(clock, (command) => command.expire());
-    this.servers = new Servers(connection, clock, commandTimeout);
+    this.servers = new Servers(connection, clock, commandTimeout, this.open);
     this.sender = new Sender(connection, legacyServer);
     this.cleanUp = new CleanUp(this.servers);
     const sharded = this.isCluster && !legacyServer && options.shardedPubSub;

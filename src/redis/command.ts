@@ -50,7 +50,9 @@ export abstract class Command implements Due {
   /** ioredis has the command. */
   #inFlight = false;
   /** The server that owes the answer. */
-  #server: Server | undefined;
+  server: Server | undefined;
+  /** When that was asked first, in monotonic milliseconds. */
+  askedAt = 0;
   /** Why its last sending failed. */
   #cause: Error | undefined;
   /** Milliseconds until it is sent again if it fails. */
@@ -126,7 +128,8 @@ export abstract class Command implements Due {
       this.#inFlight = true;
       this.#keys = call.keys;
       const server = servers.of(call.keys?.[0]);
-      if (server !== this.#server) this.#owedBy(server);
+      if (server !== this.server) this.askedAt = this.server ? this.runner.clock.mono() : sentAt.mono;
+      this.server = server;
       const answer = "send" in call ? call.send() : sender.send(call, anew);
       const { wireId } = this;
       const { script } = call;
@@ -142,10 +145,10 @@ export abstract class Command implements Due {
 
   /** The time is up, the outcome unknown. */
   expire(): void {
-    const server = this.#server;
+    const { server } = this;
     const { alive, cleanUp, clock, commandTimeout, open, servers } = this.runner;
     // A refusal was an answer, if one that is of no use.
-    if (this.#inFlight) server?.gaveUp();
+    if (this.#inFlight) server?.gaveUp(this.askedAt);
     servers.resetSilent();
     if (this.goesOn()) {
       if (!this.isLeftover) alive.release();
@@ -171,8 +174,7 @@ export abstract class Command implements Due {
   stop(): boolean {
     if (!this.isOpen) return false;
     this.#cancelPause?.();
-    this.#server?.callEnded();
-    this.#server = undefined;
+    this.server = undefined;
     const { alive, onIdle, open } = this.runner;
     open.remove(this);
     if (onIdle.length > 0 && !open.first) for (const callback of onIdle.splice(0)) callback();
@@ -193,13 +195,6 @@ export abstract class Command implements Due {
       },
       (error: unknown) => this.#refused(sentAt, error),
     );
-  }
-
-  /** Another server than before owes the answer. */
-  #owedBy(server: Server): void {
-    this.#server?.callEnded();
-    server.callBegun(this.#server ? this.runner.clock.mono() : this.sentAt.mono);
-    this.#server = server;
   }
 
   #succeeded(
@@ -237,7 +232,7 @@ export abstract class Command implements Due {
     if (final) return this.#fail(final);
     const { clock, servers } = this.runner;
     this.#cause = scrubbed(error);
-    if (isReply(error)) servers.note(this.#cause, this.#server);
+    if (isReply(error)) servers.note(this.#cause, this.server);
     this.#cancelPause?.();
     this.#cancelPause = clock.after(this.#pause, () => this.send());
     this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);

@@ -7,7 +7,6 @@ import { permitId } from "../base/ids.js";
 import { untilDeadline } from "../base/lease.js";
 import { permitLeases, tombstone } from "../base/names.js";
 import { quietly } from "../base/work.js";
-import type { Env } from "../env.js";
 import { permitsAcquire, permitsRelease, permitsRenew } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Leased } from "../watchdog/leased.js";
@@ -103,7 +102,7 @@ export class KeptPermit extends Leased implements Permit {
   readonly #since: number;
 
   constructor(number: SharedNumber, id: string, sent: Instant) {
-    super();
+    super(number.env);
     this.number = number;
     this.id = id;
     this.#since = sent.wall;
@@ -112,10 +111,6 @@ export class KeptPermit extends Leased implements Permit {
     watchdog.renewAfter(this, sent, instant(clock));
     number.env.permits.live.add(this, permitKey(number, id));
     watchdog.watch(this);
-  }
-
-  get env(): Env {
-    return this.number.env;
   }
 
   /** Milliseconds since the permit was taken. */

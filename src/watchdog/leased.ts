@@ -26,8 +26,12 @@ export abstract class Leased implements Due {
   #endsAtWall = 0;
   /** Epoch milliseconds at which it was last known to be held: when what the server has answered was sent. */
   protected knownAt = 0;
+  readonly env: Env;
 
-  abstract get env(): Env;
+  constructor(env: Env) {
+    this.env = env;
+  }
+
   /** The watchdog keeps it. */
   abstract readonly isRenewed: boolean;
   /** The renewal that is due; undefined if it is not wanted any more. */
