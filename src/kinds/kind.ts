@@ -149,7 +149,7 @@ export class Kind extends Wanted {
     return { is: "refused", ttl: Number(ttl), holder: String(holder ?? ""), mustRetry };
   }
 
-  /** Notes the counts of a grant, and raises its TTL. Answers `{found}`: the sum of the sides, 0 or {@link TAKEN}. */
+  /** Notes the counts of a grant, and raises its TTL. Answers the sum of the sides found, 0 or {@link TAKEN}. */
   keep(wireId: string, { writes }: Counts, lease: number): ScriptCall {
     return plainKeep.with([this.key], [lease, wireId, String(writes)]);
   }
@@ -172,7 +172,8 @@ export class Kind extends Wanted {
 
   /** Reads `n` or `{heard, found}` of an END, `{heard, found, passed, token?}` of a PASS. */
   readReleased(reply: unknown): Released {
-    const [heard, found, passed, token] = Array.isArray(reply) ? (reply as unknown[]) : [reply, 1];
+    if (!Array.isArray(reply)) return { heard: Number(reply), found: 1, isPassed: false, token: undefined };
+    const [heard, found, passed, token] = reply as unknown[];
     return {
       heard: Number(heard ?? 0),
       found: Number(found ?? 0),

@@ -97,8 +97,8 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     if (!hold) return null;
     const { owner } = this;
     if (owner && !this.asked.frame) owner.opened(hold);
-    const { holds, wireId: ownerId } = hold.grant;
-    this.wanted.emit("acquired", { ownerId, waited: this.waited, nested: holds[0] !== hold });
+    const nested = hold.grant.holds[0] !== hold;
+    this.wanted.emit("acquired", { waited: this.waited, nested }, hold.grant);
     follow(this.wanted, hold);
     return viewOf(hold);
   }
@@ -308,14 +308,16 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     this.owner?.beginRun(this, this.lockKey);
     const nested = (error?: unknown) => this.#nested(grant, error);
-    keep(grant, this.lease).then(nested, nested);
+    keep(grant, this.sentAt, this.lease).then(nested, nested);
   }
 
   #nested(grant: Grant, error?: unknown): void {
     if (this.#into !== grant) return;
     this.#into = undefined;
-    const { isHeld } = grant;
-    if (isHeld && error === undefined) return this.#accept(grant, instant(this.env.clock));
+    const now = instant(this.env.clock);
+    grant.check(now);
+    const isHeld = grant.state === "held";
+    if (isHeld && error === undefined) return this.#accept(grant, now);
     grant.uncount(this.wanted.traits.side);
     if (this.asked.frame) this.owner?.endRun(this.lockKey, this.asked.frame);
     if (isHeld) return this.fail(error);

@@ -249,7 +249,7 @@ export abstract class LockFace<H extends Hold = Hold> {
       await released;
     } catch (cause) {
       if (isLockError(cause, "LOCK_LOST")) return hold.loss;
-      this.#wanted.emit("error", { ownerId: hold.grant.wireId, cause });
+      this.#wanted.emit("error", { cause }, hold.grant);
     }
     return hold.loss;
   }

@@ -112,7 +112,7 @@ export class Grant extends Leased implements Held, Counts {
 
   async extend(least: number): Promise<void> {
     const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
-    if (!this.lower(lease)) await keep(this, lease);
+    if (!this.lower(lease)) await keep(this, instant(this.clock), lease);
   }
 
   // Its holds
@@ -163,7 +163,7 @@ export class Grant extends Leased implements Held, Counts {
     if (this.#off(hold.side)) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
-    const released = keep(this, undefined, isDowngrade);
+    const released = keep(this, now, undefined, isDowngrade);
     return released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {
@@ -176,7 +176,9 @@ export class Grant extends Leased implements Held, Counts {
   /** A hold whose release got no answer in time is given back once more. */
   askAgain(hold: HoldRecord<Grant>): Promise<void> {
     if (this.end) return this.end.again();
-    return this.state === "held" ? keep(this).then(() => this.#tellRelease(hold)) : Promise.resolve();
+    return this.state === "held"
+      ? keep(this, instant(this.clock)).then(() => this.#tellRelease(hold))
+      : Promise.resolve();
   }
 
   // What the server says
@@ -207,7 +209,7 @@ export class Grant extends Leased implements Held, Counts {
     const isLate = elapsed(begun, now) > TOMBSTONE_TTL;
     const loss = found > 0 || isLate ? undefined : this.#lossBy(found);
     if (loss) this.#loseHold(hold, loss);
-    else this.#tellRelease(hold, now);
+    else this.#tellRelease(hold, now.wall);
     return loss;
   }
 
@@ -244,14 +246,13 @@ export class Grant extends Leased implements Held, Counts {
     this.tell("lost", { reason, held });
   }
 
-  tell<E extends LockEventName>(event: E, more?: Omit<Details<E>, "ownerId">): void {
-    this.kind.emit(event, { ownerId: this.wireId, ...more } as Details<E>);
+  tell<E extends LockEventName>(event: E, details = {} as Details<E>): void {
+    this.kind.emit(event, details, this);
   }
 
-  #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
+  #tellRelease(hold: HoldRecord<Grant>, now: number = this.clock.wall()): void {
     trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
-    if (!hold.isTold) return;
-    this.kind.emit("released", { ownerId: this.wireId, held: now.wall - hold.acquiredAt });
+    if (hold.isTold) this.tell("released", { held: now - hold.acquiredAt });
   }
 
   /** Why it is gone, and since when, as far as that is known. */

@@ -46,7 +46,7 @@ export abstract class Command implements Due {
   /** For errors; empty if it concerns several locks. */
   readonly lockName: string;
   /** Of a try: the name in the server's queue, or in what a release grants. */
-  declare wireId: string | undefined;
+  wireId: string | undefined;
   /** ioredis has the command. */
   #inFlight = false;
   /** The server that owes the answer. */

@@ -73,11 +73,13 @@ export function isReplyOf({ reply: forms }: AnyScript, reply: unknown): boolean 
  * that fails half-way is not rolled back.
  */
 export function evalArguments(text: string, { script, keys, args }: ScriptCall): EvalArguments {
-  const all: EvalArguments = [text, keys.length, ...keys];
-  for (const value of args) {
-    if (typeof value !== "string" && !(Number.isSafeInteger(value) && value >= 0))
+  const all = [text, keys.length as Argument].concat(keys, args);
+  for (let i = 2 + keys.length; i < all.length; i++) {
+    const value = all[i] as Argument;
+    if (typeof value === "string") continue;
+    if (!(Number.isSafeInteger(value) && value >= 0))
       throw new RangeError(`${script.name}: a number must be a safe integer of at least 0, not ${value}`);
-    all.push(String(value));
+    all[i] = String(value);
   }
-  return all;
+  return all as EvalArguments;
 }

@@ -55,17 +55,17 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** When the server was last told that it waits, in monotonic milliseconds. */
   toldAt: number = Number.NEGATIVE_INFINITY;
   /** When the `waiting` event was sent, in monotonic milliseconds. */
-  declare waitsSince?: number;
+  waitsSince: number | undefined;
   /** Its place in line. */
-  declare place?: Place | undefined;
-  declare site?: Site | undefined;
+  place: Place | undefined;
+  site: Site | undefined;
   /** The server may have, or may yet get, something of its tries. */
   #isUnsure = false;
   /** The clients know it. */
   #isKnown = false;
   /** Undefined if nobody awaits the outcome. */
   #resolve: ((outcome: unknown) => void) | undefined;
-  declare private stops?: (() => void)[];
+  #stops: (() => void)[] | undefined;
 
   constructor(wanted: W, asked: Limits & Partial<Asked>) {
     super(wanted.env.runner, wanted.lockName);
@@ -273,8 +273,8 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
 
   /** Is called when it is over. */
   protected stopLater(stop: () => void): void {
-    this.stops ??= [];
-    this.stops.push(stop);
+    this.#stops ??= [];
+    this.#stops.push(stop);
   }
 
   /** Whether there is a connection to those whose answers count. */
@@ -308,7 +308,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.state = "over";
     if (this.#isKnown) for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     if (this.stop() && !taken) this.unsure();
-    for (const stop of this.stops ?? []) stop();
+    for (const stop of this.#stops ?? []) stop();
     this.site?.leave(this, taken);
     // The next in line has tried by now, so that the server knows a waiting writer at all times.
     if (!taken) void this.withdraw();

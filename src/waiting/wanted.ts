@@ -1,5 +1,5 @@
 /** What a call can want and wait for: one side of a lock, the members of a group, permits, the opening of a latch. */
-import type { Details, LockEventName, LockKind } from "../base/events.js";
+import type { Details, LockEventName, LockKind, Named } from "../base/events.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 
@@ -55,7 +55,8 @@ export abstract class Wanted {
     return this.env.runner.publishCommand;
   }
 
-  emit<E extends LockEventName>(event: E, details: Details<E>): void {
-    this.env.events.emit(event, details, this);
+  /** Emits an event about it; `of`: its owner's wire id. */
+  emit<E extends LockEventName>(event: E, details: Details<E>, of?: Named): void {
+    this.env.events.emit(event, details, this, of);
   }
 }

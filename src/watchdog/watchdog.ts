@@ -200,6 +200,7 @@ class RenewalCommand extends Command {
   }
 }
 
+/** Of one renewal the answer is a word, of several a list. */
 function wordsOf(reply: unknown): number[] {
-  return (reply as unknown[]).map(Number);
+  return [reply].flat().map(Number);
 }
