@@ -41,8 +41,8 @@ export function checkOptions(value: unknown, known: readonly string[], where: st
   const given = value as Options;
   const keys = Object.keys(given);
   // An AbortSignal, an Owner or a Map has no own keys, so without this check it would count as empty options.
-  const { name } = value.constructor ?? Object;
-  if (keys.length === 0 && name !== "Object") {
+  const name = keys.length > 0 ? "Object" : (value.constructor ?? Object).name;
+  if (name !== "Object") {
     const like = `{ ${known.join(", ")} }`;
     throw new TypeError(`${where}: options must be an object like ${like}, not an instance of ${name}`);
   }

@@ -3,6 +3,7 @@
  * classes of ioredis 5 and 6 are different types to the compiler, and a project may hold both.
  */
 import { received } from "../base/arguments.js";
+import type { EvalArguments } from "../scripts/script.js";
 import { slotOf } from "./slots.js";
 
 /**
@@ -23,7 +24,7 @@ export interface RedisConnection {
 type Listener = (...args: never[]) => void;
 
 export interface Pipeline {
-  eval(text: string, keys: number, ...rest: string[]): Pipeline;
+  eval(...args: EvalArguments): Pipeline;
   wait(replicas: number, timeout: number): Pipeline;
   exec(): Promise<[Error | null, unknown][] | null>;
 }
@@ -46,8 +47,8 @@ export interface Connection {
   readonly isCluster?: boolean;
   /** The socket, while there is one; a Cluster has none of its own. */
   readonly stream?: Stream | undefined;
-  evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown>;
-  eval(text: string, keys: number, ...rest: string[]): Promise<unknown>;
+  evalsha(...args: EvalArguments): Promise<unknown>;
+  eval(...args: EvalArguments): Promise<unknown>;
   call(command: string, ...rest: string[]): Promise<unknown>;
   pipeline(): Pipeline;
   duplicate(...args: unknown[]): Connection;

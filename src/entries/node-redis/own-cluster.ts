@@ -13,6 +13,7 @@ import type {
   Stream,
 } from "../../redis/connection.js";
 import { slotOf } from "../../redis/slots.js";
+import type { EvalArguments } from "../../scripts/script.js";
 import {
   type ClusterClient,
   type ClusterNode,
@@ -127,12 +128,12 @@ export class OwnCluster extends Emitter implements ClusterConnection {
     return new OwnCluster(this.#given, options);
   }
 
-  evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown> {
-    return this.#send(["EVALSHA", sha1, String(keys), ...rest], rest[0]);
+  evalsha(...args: EvalArguments): Promise<unknown> {
+    return this.#send(["EVALSHA", ...args.flat().map(String)], args[2][0]);
   }
 
-  eval(text: string, keys: number, ...rest: string[]): Promise<unknown> {
-    return this.#send(["EVAL", text, String(keys), ...rest], rest[0]);
+  eval(...args: EvalArguments): Promise<unknown> {
+    return this.#send(["EVAL", ...args.flat().map(String)], args[2][0]);
   }
 
   call(...args: string[]): Promise<unknown> {
