@@ -94,6 +94,11 @@ export class Seat extends Call {
     this.#of.voted(this);
   }
 
+  /** A hold is often given back before the last master has answered: the END that is on its way then ends that grant. */
+  protected override late(reply: unknown, wireId: string): void {
+    if (!super.isOwn(wireId)) super.late(reply, wireId);
+  }
+
   /** @throws UNSUPPORTED if another seat of the call refuses it: both members are one lock, by two clients */
   protected override isOwn(holder: string): boolean {
     const other = this.#of.seats.find((seat) => seat.lockKey !== this.lockKey && seat.seatId === holder);
