@@ -100,17 +100,20 @@ export class Members extends Wanted {
     for (const { runner } of this.envs) runner.sender.gather();
   }
 
-  /** The answers of all members, or of those that decide the question. */
-  async ask<T>(
-    question: Question<T>,
-    _isDecided?: (answers: readonly T[]) => boolean,
-  ): Promise<readonly T[]> {
-    const { values, errors } = await outcomes(this.locks.map(question));
-    return errors.length > 0 ? tellCaller(errors[0]) : values;
+  /** The answers of enough members. @throws {@link undecided} */
+  async ask<T>(question: Question<T>): Promise<Outcomes<T>> {
+    const given = await outcomes(this.locks.map((lock, i) => question(lock, this.given[i] as Kind)));
+    return given.values.length < this.quorum ? tellCaller(this.undecided(given)) : given;
+  }
+
+  /** The error of a question that is not decided by these answers. */
+  undecided({ errors }: Outcomes<unknown>): unknown {
+    return errors[0];
   }
 }
 
-export type Question<T> = (lock: Lock) => Promise<T>;
+/** What each member is asked, by its lock. */
+export type Question<T> = (lock: Lock, member: Kind) => Promise<T>;
 
 /** What promises have come to, in the order in which they were settled. */
 export interface Outcomes<T> {
