@@ -116,7 +116,7 @@ export class AllCall extends GroupCall {
   #acceptAll(grants: readonly Grant[]): void {
     if (this.state === "over") return;
     const lost = grants.find(({ isHeld }) => !isHeld);
-    if (!lost) return this.accept();
+    if (!lost) return void this.accept();
     const reason = lost.loss?.reason ?? "expired";
     this.end(new LockLostError(this.lockName, reason, this.env.clock.wall()));
   }
