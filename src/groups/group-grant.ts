@@ -50,7 +50,7 @@ export class GroupGrant implements Held {
     const own = this.isNested ? this.seats : granted;
     this.wireId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
     this.hold = new HoldRecord<GroupGrant>(this, "only", asked);
-    for (const hold of this.#holds) this.#add(hold);
+    for (const seat of granted) this.#add(seat);
   }
 
   get remaining(): number {
@@ -75,11 +75,10 @@ export class GroupGrant implements Held {
 
   /** One more member has granted its seat. */
   join(seat: Seat): void {
-    const { hold } = seat;
-    if (!hold) return;
-    this.#add(hold);
+    if (!seat.hold) return;
+    this.#add(seat);
     seat.tell();
-    if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
+    if (this.#term !== undefined) void quietly(seat.hold.grant.extend(this.#term));
   }
 
   async extend(lease: number): Promise<void> {
@@ -101,7 +100,8 @@ export class GroupGrant implements Held {
     return this.#release();
   }
 
-  #add(hold: HoldRecord): void {
+  #add({ hold }: Seat): void {
+    if (!hold) return;
     hold.group = this.hold;
     hold.whenEnded(() => this.#seatEnded(hold));
   }

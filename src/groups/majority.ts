@@ -136,8 +136,8 @@ export class MajorityCall extends GroupCall<Masters> {
     const round = Math.max(1, clock.mono() - this.sentAt.mono);
     const pause = inFavour > 0 ? settings.random() * Math.min(LONGEST_PAUSE, MOST_ROUNDS * round) : 0;
     this.#notBefore = clock.mono() + pause;
-    const silent = seats.filter(({ vote }) => vote === undefined);
-    if (silent.length > parts.length - quorum) return this.#unheard(silent, inFavour);
+    const votes = seats.filter(({ vote }) => vote !== undefined);
+    if (votes.length < quorum) return this.#unheard(seats);
     // Masters of a majority have granted it, too late: null would mean that another owner has the lock.
     if (this.wait === 0 && inFavour >= quorum) {
       return this.end(new LockLostError(this.lockName, "expired", clock.wall()));
@@ -150,23 +150,22 @@ export class MajorityCall extends GroupCall<Masters> {
     const frees = seats.map(({ vote, freeIn }) => (vote ? 0 : freeIn)).sort((a, b) => a - b);
     const isQueued = parts.some(({ traits }) => traits.serverQueued);
     const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
-    const ttl = Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause));
-    this.refuse(ttl === Number.POSITIVE_INFINITY ? -1 : ttl);
+    this.refuse(Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause)));
   }
 
   /** Too few masters have answered. */
-  #unheard(silent: readonly Seat[], inFavour: number): void {
+  #unheard(seats: readonly Seat[]): void {
     const { wanted: members, env } = this;
+    const silent = seats.filter(({ vote }) => vote === undefined);
     this.unanswered = true;
-    const errors = silent.map(({ error }) => error);
-    if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(inFavour, errors));
+    if (!this.hasWaited || this.wait === 0) {
+      const errors = silent.map(({ error }) => error);
+      return this.end(members.undecided({ values: seats.map(({ vote }) => vote), errors }));
+    }
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
+    const look = () => (this.place ? this.site?.hint() : this.step());
     for (const { wanted } of silent) {
-      this.stopLater(
-        wanted.env.runner.servers
-          .of(wanted.key)
-          .onAnswer(() => (this.place ? this.site?.hint() : this.step())),
-      );
+      this.stopLater(wanted.env.runner.servers.of(wanted.key).onAnswer(look));
     }
     this.#sleep(env.settings.pollCap);
   }

@@ -42,9 +42,9 @@ export class Masters extends Members {
     );
   }
 
-  /** Milliseconds that a master has for its answer, if `commandTimeout` is not shorter. `lease`: undefined for the watchdog's. */
-  answerTime(lease: number | undefined): number {
-    const share = (lease ?? this.env.settings.watchdogTimeout) * SHARE_OF_LEASE;
+  /** Milliseconds that a master has for its answer, if `commandTimeout` is not shorter. */
+  answerTime(lease: number = this.env.settings.watchdogTimeout): number {
+    const share = lease * SHARE_OF_LEASE;
     return Math.max(SHORTEST_ANSWER_TIME, share);
   }
 
@@ -78,21 +78,17 @@ export class Masters extends Members {
       const { lockName } = member;
       const { runner } = member.env;
       if (!worthAsking.includes(member)) return failure(runner.unavailable(lockName));
-      return runner.withTimeout(lockName, question(lock, member), this.answerTime(undefined));
+      return runner.withTimeout(lockName, question(lock, member), this.answerTime());
     });
   }
 
+  /** The error that all masters without an answer agree on, or QUORUM. */
   override undecided({ values, errors }: Outcomes<unknown>): LockError {
-    return this.unanswered(values.filter((answer) => Number(answer) > 0).length, errors);
-  }
-
-  /** The error that all masters without an answer agree on, or QUORUM. A loss is an answer. */
-  unanswered(inFavour: number, reasons: readonly unknown[]): LockError {
-    const errors = reasons.filter((error) => !isLockError(error, "LOCK_LOST"));
     const [first] = errors;
     const isAgreed = (code: LockErrorCode) => errors.every((error) => isLockError(error, code));
     if (isLockError(first) && first.code !== "UNAVAILABLE" && isAgreed(first.code))
       return withErrors(first, errors);
+    const inFavour = values.filter((answer) => Number(answer) > 0).length;
     return new QuorumError(this.lockName, inFavour, this.parts.length, errors);
   }
 }
