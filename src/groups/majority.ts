@@ -77,10 +77,12 @@ export class MajorityCall extends GroupCall<Masters> {
   override voted(seat: Seat): void {
     // What is granted after the majority has its hold joins it.
     this.#group?.join(seat);
+    const now = instant(this.env.clock);
     let [open, held, answered] = [0, 0, 0];
     for (const { state, hold, vote } of this.seats) {
+      hold?.grant.check(now);
       if (state !== "over") open++;
-      if (hold?.grant.isHeld) held++;
+      if (hold?.state === "live") held++;
       if (vote !== undefined) answered++;
     }
     if (open === 0) this.#stopTimer?.();

@@ -3,7 +3,7 @@ import { type LockError, tellCaller } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
-import { kindOf, type Lock } from "../lock/lock.js";
+import { kindOf, Lock } from "../lock/lock.js";
 import type { OwnerRecord } from "../owner/owner.js";
 import { Wanted } from "../waiting/wanted.js";
 
@@ -26,7 +26,6 @@ function inOrder(a: Kind, b: Kind): number {
 /** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
 export class Members extends Wanted {
   override readonly kind: LockKind;
-  readonly locks: readonly Lock[];
   /** As given. */
   readonly given: readonly Kind[];
   readonly #inOrder: readonly Kind[];
@@ -52,7 +51,6 @@ export class Members extends Wanted {
     // The group's own times are read off the clock of the first member's client.
     super(first.env, names.join(","), first.key, { shared: all.every(({ traits }) => traits.shared) });
     this.kind = kind;
-    this.locks = locks as readonly Lock[];
     this.given = all;
     this.#inOrder = [...all].sort(inOrder);
     this.#envs = [...new Set(all.map(({ env }) => env))];
@@ -102,7 +100,7 @@ export class Members extends Wanted {
 
   /** The answers of enough members. @throws {@link undecided} */
   async ask<T>(question: Question<T>): Promise<Outcomes<T>> {
-    const given = await outcomes(this.locks.map((lock, i) => question(lock, this.given[i] as Kind)));
+    const given = await outcomes(this.parts.map((member) => question(new Lock(member), member)));
     return given.values.length < this.quorum ? tellCaller(this.undecided(given)) : given;
   }
 
