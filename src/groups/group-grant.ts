@@ -143,9 +143,7 @@ export class GroupGrant implements Held {
     if (error !== undefined) {
       if (isLockError(error, "LOCK_LOST")) this.#lose(error.reason, error.since);
       // The members' releases go on in the background.
-      if (isLockError(error, "UNAVAILABLE")) {
-        void quietly(Promise.allSettled(released).then(() => this.#release()));
-      }
+      if (isLockError(error, "UNAVAILABLE")) void quietly(this.#release());
       throw error;
     }
     if (!hold.isTold) return;
