@@ -71,7 +71,6 @@ export class AllCall extends GroupCall {
 
   #ask(seats: readonly Seat[]): void {
     this.seats = [...this.seats, ...seats];
-    this.unsure();
     this.tries();
     this.wanted.gather();
     for (const seat of seats) seat.step();

@@ -28,6 +28,8 @@ export abstract class GroupCall<M extends Members = Members>
   constructor(members: M, asked: Asked) {
     super(members, asked);
     this.owner = asked.owner ?? new OwnerRecord();
+    // Whatever ends it, its seats are given back.
+    this.unsure();
     // Of an owner that nobody else knows there are no other calls.
     asked.owner?.begin(this);
   }

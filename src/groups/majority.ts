@@ -118,7 +118,6 @@ export class MajorityCall extends GroupCall<Masters> {
     this.sentAt = instant(env.clock);
     const seats = members.parts.map((member) => new Seat(this, member));
     this.seats = seats;
-    this.unsure();
     this.#stopTimer = env.clock.after(members.answerTime(asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });
