@@ -3,7 +3,7 @@ import { type LockError, tellCaller } from "../base/errors.js";
 import type { Details, LockEventName, LockKind, Named } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
-import { kindOf, type Lock } from "../lock/lock.js";
+import { kindOf, Lock } from "../lock/lock.js";
 import type { OwnerRecord } from "../owner/owner.js";
 import { Wanted } from "../waiting/wanted.js";
 
@@ -26,7 +26,6 @@ function inOrder(a: Kind, b: Kind): number {
 /** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
 export class Members extends Wanted {
   override readonly kind: LockKind;
-  readonly locks: readonly Lock[];
   /** As given. */
   readonly given: readonly Kind[];
   readonly #inOrder: readonly Kind[];
@@ -53,7 +52,6 @@ export class Members extends Wanted {
     const shared = all.every(({ traits }) => traits.shared);
     super(first.env, names.join(","), first.key, { side: "only", shared });
     this.kind = kind;
-    this.locks = locks as readonly Lock[];
     this.given = all;
     this.#inOrder = [...all].sort(inOrder);
     this.#envs = [...new Set(all.map(({ env }) => env))];
@@ -106,17 +104,20 @@ export class Members extends Wanted {
     for (const { runner } of this.envs) runner.sender.gather();
   }
 
-  /** The answers of all members, or of those that decide the question. */
-  async ask<T>(
-    question: Question<T>,
-    _isDecided?: (answers: readonly T[]) => boolean,
-  ): Promise<readonly T[]> {
-    const { values, errors } = await outcomes(this.locks.map(question));
-    return errors.length > 0 ? tellCaller(errors[0]) : values;
+  /** The answers of enough members. @throws {@link undecided} */
+  async ask<T>(question: Question<T>): Promise<Outcomes<T>> {
+    const given = await outcomes(this.parts.map((member) => question(new Lock(member), member)));
+    return given.values.length < this.quorum ? tellCaller(this.undecided(given)) : given;
+  }
+
+  /** The error of a question that is not decided by these answers. */
+  undecided({ errors }: Outcomes<unknown>): unknown {
+    return errors[0];
   }
 }
 
-export type Question<T> = (lock: Lock) => Promise<T>;
+/** What each member is asked, by its lock. */
+export type Question<T> = (lock: Lock, member: Kind) => Promise<T>;
 
 /** What promises have come to, in the order in which they were settled. */
 export interface Outcomes<T> {

@@ -42,7 +42,7 @@ export function endPermit(number: SharedNumber, id: string): Promise<number> {
 }
 
 /** Takes one permit under an id that was not used before. Without a lease the watchdog keeps it. */
-export class TakePermit extends Request<string, Permit> {
+export class TakePermit extends Request<Permit> {
   readonly #id: string = permitId();
   readonly #lease: number | undefined;
 
@@ -57,21 +57,23 @@ export class TakePermit extends Request<string, Permit> {
     return permitsAcquire.with(keys, [this.#id, this.#leaseMs, number.publish]);
   }
 
-  protected override read(reply: unknown): Attempt<string> {
+  protected override read(reply: unknown): Attempt {
     const { clock, settings } = this.env;
-    const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
-    if (word !== 1) return { granted: false, ttl: next };
-    if (untilDeadline(this.#leaseMs, settings.drift, elapsed(this.sentAt, instant(clock))) === 0) {
+    const [word, free = 0, ttl = -1] = (reply as unknown[]).map(Number);
+    const isGranted = word === 1;
+    const left = untilDeadline(this.#leaseMs, settings.drift, elapsed(this.sentAt, instant(clock)));
+    if (isGranted && left === 0) {
       throw new LockLostError(this.lockName, "expired", clock.wall());
     }
-    return { granted: true, value: this.#id, remaining: free };
+    return { isGranted, free, ttl };
   }
 
-  protected override accept(id: string, waited: number): Permit {
+  protected override accept(): Permit {
     const number = this.wanted;
+    const id = this.#id;
     const lease = this.#lease;
     const permit = lease === undefined ? new KeptPermit(number, id, this.sentAt) : { id };
-    const about = { waited, nested: false, permitId: id };
+    const about = { waited: this.waited, nested: false, permitId: id };
     number.emit("acquired", lease === undefined ? about : { ...about, lease });
     return permit;
   }
