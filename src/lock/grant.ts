@@ -24,7 +24,6 @@
 import { elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
 import type { Details, LockEventName } from "../base/events.js";
-import { trace } from "../base/trace.js";
 import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
@@ -232,7 +231,6 @@ export class Grant extends Leased implements Held, Counts {
 
   #lose(loss: LockLostError): LockLostError {
     this.#stop("over");
-    trace?.('lock "%s": lost by %s, %s', this.lockName, this.wireId, loss.reason);
     this.loss = loss;
     const lost = this.holds;
     this.holds = NONE;
@@ -254,7 +252,6 @@ export class Grant extends Leased implements Held, Counts {
   }
 
   #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
-    trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
     if (!hold.isTold) return;
     this.kind.emit("released", { ownerId: this.wireId, held: now.wall - hold.acquiredAt });
   }
