@@ -116,9 +116,9 @@ export class Inspector {
     const [its, own] = [presences.client(ownerId), presence.client];
     // A client of this process with the same label: its name would tell no more than "this process".
     if (its && its.host === own.host && its.pid === own.pid && its.label === own.label) return THIS_PROCESS;
-    const since = presences.since(key, ownerId) ?? Number.NaN;
-    const seconds = Math.max(0, Math.round((clock.wall() - since) / 1_000));
-    const time = Number.isNaN(since) ? "" : ` for ${seconds} s`;
+    const since = presences.since(key, ownerId);
+    const time =
+      since === undefined ? "" : ` for ${Math.max(0, Math.round((clock.wall() - since) / 1_000))} s`;
     return `${its ? `${its.label} (pid ${its.pid})` : `owner ${ownerId}`}${time}`;
   }
 

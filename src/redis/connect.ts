@@ -14,8 +14,8 @@ interface Ioredis {
 export function connectionTo(target: string | object): Connection {
   if (!isTarget(target)) {
     throw new TypeError(
-      "connect takes a redis:// or rediss:// URL as a string, whose path is at most the number of a database, or ioredis " +
-        "options; a connection, such as new Cluster(nodes), goes into new LockClient(connection)",
+      "connect takes a redis:// or rediss:// URL (a string, its path the number of a database) or ioredis options; a " +
+        "connection or Cluster goes into new LockClient(connection)",
     );
   }
   const { Redis } = loadIoredis();

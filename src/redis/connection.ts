@@ -139,8 +139,8 @@ export function checkConnection(value: unknown): Connection {
   const methods = ["evalsha", "eval", "duplicate"] as const;
   if (!connection.options || methods.some((name) => typeof connection[name] !== "function")) {
     throw new TypeError(
-      "redis must be an ioredis Redis or Cluster; a client of the package redis goes in as fromNodeRedis(client) of " +
-        "holdfast/node-redis, a URL or options into LockClient.connect",
+      "redis must be an ioredis Redis or Cluster, or fromNodeRedis(client) of holdfast/node-redis; LockClient.connect takes " +
+        "a URL or options",
     );
   }
   const { keyPrefix, redisOptions } = connection.options;
