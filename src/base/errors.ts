@@ -45,14 +45,11 @@ class LockErrorBase<C extends LockErrorCode> extends Error {
   }
 
   constructor(code: C, lockName: string, message: string, cause?: unknown) {
-    super(`${message.replace(/\.$/, "")}. See docs/guide.md#${code.toLowerCase()}`);
+    super(`${message}. See docs/guide.md#${code.toLowerCase()}`, cause === undefined ? {} : { cause });
     this.name = new.target.name;
     this.code = code;
     this.lockName = lockName;
     Object.defineProperty(this, BRAND, { value: true });
-    // Not enumerable, so that a log of the error's fields stays one line.
-    if (cause !== undefined)
-      Object.defineProperty(this, "cause", { value: cause, configurable: true, writable: true });
   }
 }
 

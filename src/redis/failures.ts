@@ -19,10 +19,10 @@ const SCRIPT_FRAME = /^ERR Error running script \(call to f_[0-9a-f]{40}\): (?:@
 
 /** A new error with the text of this one, without the parts that could show arguments. */
 export function scrubbed(error: unknown): Error {
-  const message = error instanceof Error ? error.message : "unknown error";
+  const { message, name } = error instanceof Error ? error : new Error("unknown error");
   const said = message.replace(SCRIPT_FRAME, "");
   const clean = new Error(said.split(/, with args beginning with| script: [0-9a-f]{40}/)[0]);
-  clean.name = error instanceof Error ? error.name : "Error";
+  clean.name = name;
   return clean;
 }
 
