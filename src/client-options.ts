@@ -132,8 +132,8 @@ function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
   const bound = untilDeadline(watchdogTimeout, 0, renewalInterval(watchdogTimeout)) / watchdogTimeout;
   if (drift >= 0 && drift < bound) return;
   throw new RangeError(
-    `drift must be at least 0 and below ${Math.floor(bound * 1_000) / 1_000}, so that with a watchdogTimeout of ` +
-      `${watchdogTimeout} ms a hold is renewed before its local deadline; it is ${drift}`,
+    `drift must be at least 0 and below ${Math.floor(bound * 1_000) / 1_000}, or a hold of ${watchdogTimeout} ms ends ` +
+      `before its first renewal; it is ${drift}`,
   );
 }
 

@@ -47,6 +47,6 @@ function loadIoredis(): Ioredis {
       nodeModule.createRequire(import.meta.url ?? __filename)("ioredis")) as Ioredis;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
-    throw new Error("LockClient.connect needs the package ioredis: npm install ioredis", { cause: error });
+    throw new Error("LockClient.connect needs ioredis: npm install ioredis", { cause: error });
   }
 }
