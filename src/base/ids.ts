@@ -11,5 +11,5 @@ export function permitId(): string {
 
 /** A fresh client id, laid out as a lower-case UUID v4, as Redisson's client ids are. */
 export function clientId(): string {
-  return `${hex(8)}-${hex(4)}-4${hex(3)}-${variant()}${hex(3)}-${hex(12)}`;
+  return hex().replace(/(.{8})(.{4}).(.{3}).(.{3})(.{12})/, `$1-$2-4$3-${variant()}$4-$5`);
 }
