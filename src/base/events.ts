@@ -4,7 +4,6 @@ import { checkFunction, received } from "./arguments.js";
 import { isLockError, type LossReason } from "./errors.js";
 import { Figures } from "./figures.js";
 import { outside } from "./outside.js";
-import { trace } from "./trace.js";
 
 /** Kinds of locks and synchronizers, as events and `inspect` name them. */
 export type LockKind =
@@ -86,8 +85,8 @@ export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => vo
 function tell(this: (payload: unknown) => void, payload: unknown): void {
   try {
     this(payload);
-  } catch (error) {
-    trace?.("a listener threw: %s", error instanceof Error ? error.name : typeof error);
+  } catch {
+    // A mistake of the listener.
   }
 }
 

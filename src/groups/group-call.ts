@@ -3,7 +3,6 @@
  * any call that may wait. It sends its seats, in each round one for each member. Their ends are the votes of the round.
  * Nothing is held while it waits: a lost round gives all seats back.
  */
-import { trace } from "../base/trace.js";
 import { follow } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
@@ -69,7 +68,6 @@ export abstract class GroupCall<M extends Members = Members>
   /** It has its hold, made of the seats that are granted. */
   protected accept(): GroupGrant {
     const group = new GroupGrant(this);
-    trace?.('lock "%s": granted to %s', this.lockName, group.wireId);
     this.grant(group.hold);
     return group;
   }

@@ -23,7 +23,6 @@
  */
 import { type Instant, instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
-import { trace } from "../base/trace.js";
 import type { Kind, Released, Try } from "../kinds/kind.js";
 import { encloses } from "../owner/context.js";
 import type { OwnCall, OwnerRecord } from "../owner/owner.js";
@@ -334,7 +333,6 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
       owner.beginRun(this, this.lockKey);
       if (!isNested) owner.granted(grant);
     }
-    trace?.('lock "%s": granted to %s', this.lockName, grant.wireId);
     this.grant(hold);
   }
 }

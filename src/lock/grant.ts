@@ -24,7 +24,6 @@
 import { elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
 import type { Details, LockEventName } from "../base/events.js";
-import { trace } from "../base/trace.js";
 import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
@@ -229,7 +228,6 @@ export class Grant extends Leased implements Held, Counts {
 
   #lose(loss: LockLostError): LockLostError {
     this.#stop("over");
-    trace?.('lock "%s": lost by %s, %s', this.lockName, this.wireId, loss.reason);
     this.loss = loss;
     const lost = this.holds;
     this.holds = NONE;
@@ -251,7 +249,6 @@ export class Grant extends Leased implements Held, Counts {
   }
 
   #tellRelease(hold: HoldRecord<Grant>, now: number = this.clock.wall()): void {
-    trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
     if (hold.isTold) this.tell("released", { held: now - hold.acquiredAt });
   }
 

@@ -22,7 +22,6 @@ import { onAbort } from "../base/abort-hub.js";
 import { instant } from "../base/clock.js";
 import { ClientClosedError, failure, isLockError } from "../base/errors.js";
 import { reasonOf } from "../base/events.js";
-import { trace } from "../base/trace.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { Asked } from "../lock/options.js";
@@ -261,7 +260,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.waitsSince = this.env.clock.mono();
     this.known();
     for (const { presence } of this.wanted.envs) presence.begin();
-    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
     this.wanted.emit("waiting", this.told);
   }
 

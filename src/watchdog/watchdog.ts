@@ -8,7 +8,6 @@
 import { elapsed, type Instant, instant } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
 import { TimerHeap } from "../base/timer-heap.js";
-import { trace } from "../base/trace.js";
 import { Command } from "../redis/command.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { isOfOneKey } from "../redis/failures.js";
@@ -152,7 +151,6 @@ export class Watchdog {
   }
 
   #suspend({ leased }: Renewal, cause: unknown): void {
-    trace?.("a renewal got no answer");
     const { isHeld } = leased;
     leased.renewing--;
     if (!isHeld) return;
