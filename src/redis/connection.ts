@@ -5,6 +5,8 @@
 import type { EvalArguments } from "../scripts/script.js";
 import { slotOf } from "./slots.js";
 
+export type { EvalArguments };
+
 /**
  * An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6; or what `fromNodeRedis` of `holdfast/node-redis`
  * makes.

@@ -1,6 +1,5 @@
 /** Commands that go to one server one behind the other, on one connection: what the core calls a pipeline. */
-import type { Pipeline } from "../../redis/connection.js";
-import type { EvalArguments } from "../../scripts/script.js";
+import type { EvalArguments, Pipeline } from "../../redis/connection.js";
 import { named, PLAINLY, type PlainClient } from "./clients.js";
 
 export class CommandList implements Pipeline {

@@ -9,11 +9,11 @@ import { microtask, setTimeout } from "../../base/platform.js";
 import type {
   ClusterConnection,
   ConnectionOptions,
+  EvalArguments,
   ServerConnection,
   Stream,
 } from "../../redis/connection.js";
 import { slotOf } from "../../redis/slots.js";
-import type { EvalArguments } from "../../scripts/script.js";
 import {
   type ClusterClient,
   type ClusterNode,

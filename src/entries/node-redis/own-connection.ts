@@ -6,8 +6,12 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { clearTimeout, setTimeout } from "../../base/platform.js";
-import type { ConnectionOptions, Stream, SubscriberConnection } from "../../redis/connection.js";
-import type { EvalArguments } from "../../scripts/script.js";
+import type {
+  ConnectionOptions,
+  EvalArguments,
+  Stream,
+  SubscriberConnection,
+} from "../../redis/connection.js";
 import { ChannelChanges } from "./channel-changes.js";
 import {
   another,
