@@ -193,6 +193,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const canDrop = owner === undefined && lease === undefined;
     const place = canDrop ? places.note(begun, called) : undefined;
     const asked: Asked = { wait, lease, signal, owner, frame, caller, begun, place };
+    // tryLock() resolves with null instead.
     const isBound = called !== this.tryLock && wait !== Number.POSITIVE_INFINITY;
     if (!isHeard(callChannel)) return isBound ? this.#inTime(asked) : this.acquire(asked);
     const call = async () => (isBound ? this.#inTime(asked) : this.acquire(asked));

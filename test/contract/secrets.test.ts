@@ -86,13 +86,8 @@ test.skipIf(!isBuilt)(
       url("", USER_PASSWORD, server.port),
       url("", PASSWORD, 1),
     ];
-    const { stderr, stdout } = await promisify(execFile)(process.execPath, [
-      "--input-type=module",
-      "-e",
-      program,
-      "--",
-      ...targets,
-    ]);
+    const args = ["--input-type=module", "-e", program, "--", ...targets];
+    const { stderr, stdout } = await promisify(execFile)(process.execPath, args);
     expectClean(stderr);
     expectClean(stdout);
   },
