@@ -229,8 +229,7 @@ export class Client {
     const { world } = this;
     if (!isLate && call.id === id) call.isInFlight = false;
     if (id.isOver) {
-      // An END that is on its way finds what was granted.
-      if (heard.is === "granted" && id.ends === 0) this.#end([id]);
+      if (heard.is === "granted") this.#end([id]);
     } else if (id.grant) {
       if (isLate && world.errs("a late grant ends a live hold")) this.#end([id]);
     } else if (isLate && !call.wish.joinsLate) {
