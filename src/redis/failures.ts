@@ -88,7 +88,7 @@ type Lack = readonly [RegExp, what: string, cure?: string];
 const STRAYED: Lack = [
   /^(MOVED|ASK|CROSSSLOT)\b/,
   "this server is one node of a cluster",
-  "connect to the whole cluster, by Cluster, createCluster or --cluster; its nodes are no masters for a RedLock",
+  "connect to the whole cluster, by Cluster, createCluster or --cluster; its nodes are no independent masters for a RedLock",
 ];
 
 /** What a server lacks, or refuses for good, by its reply; and what to do about it. */
