@@ -14,6 +14,9 @@ const SHORTEST_ATTEMPT = 1_000;
 /** Milliseconds: a call is timed from a moment before it is sent. */
 const TOLERANCE = 2;
 
+/** Since when a server owes an answer that owes none. */
+const NOTHING = Number.POSITIVE_INFINITY;
+
 /** A command that has no answer yet. */
 interface Asking {
   /** The server that owes the answer. */
@@ -41,7 +44,7 @@ export class Server {
   }
 
   get owesAnswer(): boolean {
-    return this.#owedSince !== undefined;
+    return this.#owedSince < NOTHING;
   }
 
   /** True if it owes an answer, and has been silent for longer than so many milliseconds, or than a call had time. */
@@ -53,7 +56,7 @@ export class Server {
   isSilentFor(ms: number, now: number): boolean {
     if (now - this.#silentSince <= ms) return false;
     const owedSince = this.#owedSince;
-    return owedSince !== undefined && (this.#gaveUp || now - owedSince > ms);
+    return owedSince < NOTHING && (this.#gaveUp || now - owedSince > ms);
   }
 
   /** Its connection is closed because of its silence: the next one gets as much time. */
@@ -62,10 +65,11 @@ export class Server {
     this.#silentSince = now;
   }
 
-  /** Since when it owes an answer; undefined if it owes none. */
-  get #owedSince(): number | undefined {
-    const owed = this.#open.all().filter(({ server }) => server === this);
-    return owed.length > 0 ? Math.min(...owed.map(({ askedAt }) => askedAt)) : undefined;
+  /** Since when it owes an answer; {@link NOTHING} if it owes none. */
+  get #owedSince(): number {
+    let since = NOTHING;
+    for (const { server, askedAt } of this.#open.all()) if (server === this) since = Math.min(since, askedAt);
+    return since;
   }
 
   /** Calls back once, at the next answer, however late it comes. Returns a function that stops that. */
