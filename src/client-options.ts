@@ -1,5 +1,5 @@
 /** The options of a client: their defaults and their limits. */
-import { checkInteger, checkName, checkOneOf, checkOptions, received } from "./base/arguments.js";
+import { checkInteger, checkName, checkOneOf, checkOptions, checkType } from "./base/arguments.js";
 import { type Clock, systemClock } from "./base/clock.js";
 import type { LossReason } from "./base/errors.js";
 import { renewalInterval, untilDeadline } from "./base/lease.js";
@@ -128,18 +128,17 @@ export function checkClientOptions(value: unknown, where = "LockClient"): Checke
 
 /** Refuses a drift with which each hold that is renewed would be lost before its first renewal. */
 function checkDrift({ drift, watchdogTimeout }: CheckedOptions): void {
-  if (typeof drift !== "number") throw new TypeError(`drift must be a number, not ${received(drift)}`);
-  const left = untilDeadline(watchdogTimeout, 0, renewalInterval(watchdogTimeout));
-  const bound = 1 - (watchdogTimeout - left) / watchdogTimeout;
+  checkType(drift, "drift", "number");
+  const bound = untilDeadline(watchdogTimeout, 0, renewalInterval(watchdogTimeout)) / watchdogTimeout;
   if (drift >= 0 && drift < bound) return;
   throw new RangeError(
-    `drift must be at least 0 and below ${Math.floor(bound * 1_000) / 1_000}, so that with a watchdogTimeout of ` +
-      `${watchdogTimeout} ms a hold is renewed before its local deadline; it is ${drift}`,
+    `drift must be at least 0 and below ${Math.floor(bound * 1_000) / 1_000}, or a hold of ${watchdogTimeout} ms ends ` +
+      `before its first renewal; it is ${drift}`,
   );
 }
 
 function checkLabel(value: unknown): string {
-  if (typeof value !== "string") throw new TypeError(`label must be a string, not ${received(value)}`);
-  if (value.length > 0 && value.length <= LONGEST_LABEL) return value;
-  throw new RangeError(`label must have 1 to ${LONGEST_LABEL} characters; it has ${value.length}`);
+  const label = checkType(value, "label", "string");
+  if (label.length > 0 && label.length <= LONGEST_LABEL) return label;
+  throw new RangeError(`label must have 1 to ${LONGEST_LABEL} characters; it has ${label.length}`);
 }

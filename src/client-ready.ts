@@ -11,7 +11,8 @@ import type { CommandRunner } from "./redis/command-runner.js";
 import { scrubbed } from "./redis/failures.js";
 import { serverRefused } from "./scripts/generated.js";
 
-const OLDEST: readonly [major: number, minor: number] = [6, 2];
+/** What a server before 6.2 says of itself. */
+const TOO_OLD = /^redis_version:([0-5]\.\d+|6\.[01])\./m;
 const LEASE = 1_000;
 
 /**
@@ -42,21 +43,18 @@ export async function checkServer(env: Env, probe: Kind): Promise<void> {
 }
 
 async function checkVersion(runner: CommandRunner): Promise<void> {
-  let info: unknown;
-  try {
-    info = await runner.command("INFO", "server");
-  } catch (error) {
+  const info = await runner.command("INFO", "server").catch((error: unknown) => {
     // The user may not call INFO. The checks that follow find what else is forbidden.
-    if (isLockError(error, "UNSUPPORTED")) return;
-    throw error;
-  }
-  const version = /^redis_version:(\d+)\.(\d+)/m.exec(String(info));
-  if (!version) return;
-  const [major, minor] = [Number(version[1]), Number(version[2])];
-  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return;
-  const needed = OLDEST.join(".");
-  const cure = `use Redis ${needed}, or later`;
-  throw new UnsupportedServerError("", `the server is Redis ${major}.${minor}`, undefined, cure);
+    if (!isLockError(error, "UNSUPPORTED")) throw error;
+  });
+  const version = TOO_OLD.exec(String(info))?.[1];
+  if (version === undefined) return;
+  throw new UnsupportedServerError(
+    "",
+    `the server is Redis ${version}`,
+    undefined,
+    "use Redis 6.2, or later",
+  );
 }
 
 /** Checks that scripts may use the keys, can be called by their hash, and may call the commands that they need. */

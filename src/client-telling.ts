@@ -33,7 +33,7 @@ function waitsOf(env: Env, call: Waiter): Told[] {
   const grants = grantsAround(call.asked).filter((grant) => grant.env === env);
   const holds = [...new Set(grants.map(({ kind }) => kind.key))].slice(0, MOST_HELD);
   const parts = call.wanted.parts.filter((part) => part.env === env);
-  return parts.map(({ key, kind, side }) => {
+  return parts.map(({ key, kind, traits: { side } }) => {
     return { key, kind, ownerId, since, mode: side === "only" ? undefined : side, holds };
   });
 }

@@ -1,6 +1,6 @@
 /** The client: hands out locks and synchronizers, and ends everything. */
 import type { RedisOptions } from "ioredis";
-import { checkInteger, checkOneOf, checkOptions, checkWait } from "./base/arguments.js";
+import { checkInteger, checkOneOf, checkOptions, checkType, checkWait } from "./base/arguments.js";
 import { tellCaller } from "./base/errors.js";
 import type { LockEventName, LockListener } from "./base/events.js";
 import { type LockClientStats, NOW, type Now } from "./base/figures.js";
@@ -121,9 +121,9 @@ export class LockClient {
   async *list(options?: ListOptions): AsyncGenerator<LockInfo, void, void> {
     const given = checkOptions(options, ["match", "count", "kinds"], "list");
     const { match = "*", count = 1_000, kinds = "locks" } = given;
-    if (typeof match !== "string") throw new TypeError("match must be a string");
-    checkInteger(count, "count", 1);
-    yield* this.#env.inspector.list(match, count as number, checkOneOf(kinds, "kinds", "locks", "all"));
+    const pattern = checkType(match, "match", "string");
+    const step = checkInteger(count, "count", 1);
+    yield* this.#env.inspector.list(pattern, step, checkOneOf(kinds, "kinds", "locks", "all"));
   }
 
   /** The first part of every `ownerId` of this client. */

@@ -125,18 +125,16 @@ export class Env {
   /** Resolves when the work is done, or after `ms`. */
   #atMost(ms: number, work: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
-      const stops: (() => void)[] = [];
-      const done = () => {
-        for (const stop of stops) stop();
-        resolve();
-      };
-      if (ms !== Number.POSITIVE_INFINITY) {
-        // A real timer next to that of the clock. It fires even if nothing else keeps the process alive, and if the clock
-        // of a test stands still.
-        const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER));
-        stops.push(() => clearTimeout(timer), this.clock.after(ms, done));
-      }
+      // A real timer next to that of the clock. It fires even if nothing else keeps the process alive, and if the clock
+      // of a test stands still.
+      const timer = setTimeout(done, Math.min(ms, LONGEST_TIMER));
+      const cancel = this.clock.after(ms, done);
       void work.then(done);
+      function done() {
+        clearTimeout(timer);
+        cancel();
+        resolve();
+      }
     });
   }
 }

@@ -9,6 +9,7 @@
 --   owners...  text  clientId:n, one for each lock
 --   counts...  text  hold count of each; empty to leave it
 -- REPLY
+--   n                what is found of the lock, if it is one
 --   {found, ...}     for each lock 1 if its owner has it, 0 if nobody has, -1 if another has
 -- FLAGS allow-oom
 -- INCLUDE shared/raise_ttl
@@ -26,4 +27,4 @@ for i, lock in ipairs(locks) do
     replies[i] = -redis.call('EXISTS', lock)
   end
 end
-return replies
+return replies[2] and replies or replies[1]

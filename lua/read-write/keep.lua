@@ -12,6 +12,7 @@
 --   reads...   text  its read holds; empty to leave them
 --   writes...  text  its write holds; empty to leave them
 -- REPLY
+--   n                what is found of the lock, if it is one
 --   {found, ...}     for each lock the sides that its owner has: 1 reads, 2 writes, 3 both; 0 nobody has the lock, -1 another
 -- FLAGS allow-oom
 -- INCLUDE shared/raise_ttl
@@ -67,4 +68,4 @@ for i = 1, (#ARGV - 1) / 3 do
     replies[i] = -redis.call('EXISTS', lock)
   end
 end
-return replies
+return replies[2] and replies or replies[1]

@@ -20,9 +20,10 @@ const LONGEST_SHOWN = 40;
  * may be more than a text should show.
  */
 export function received(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "an array";
-  if (typeof value === "object") return "an object";
+  if (typeof value === "object" && value !== null) {
+    const name = classOf(value);
+    return name === PLAIN ? "an object" : `an instance of ${name}`;
+  }
   if (typeof value === "function") return "a function";
   // A bigint without its mark would read as the number that was asked for.
   const shown = typeof value === "bigint" ? `${value}n` : String(value);
@@ -30,54 +31,67 @@ export function received(value: unknown): string {
   return text.length <= LONGEST_SHOWN ? text : `a ${typeof value}`;
 }
 
+const PLAIN = "Object";
+
+/** The name of the class of an object; {@link PLAIN} for a literal, also for one without a prototype. */
+function classOf(value: object): string {
+  return (value.constructor ?? Object).name;
+}
+
 /**
  * The own properties of an options object; undefined counts as an empty one. @throws TypeError for a key not in `known`
  */
 export function checkOptions(value: unknown, known: readonly string[], where: string): Options {
   if (value === undefined) return NO_OPTIONS;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new TypeError(`${where}: options must be an object, not ${received(value)}`);
-  }
-  const given = value as Options;
-  const keys = Object.keys(given);
+  const keys = typeof value === "object" && value !== null ? Object.keys(value) : undefined;
   // An AbortSignal, an Owner or a Map has no own keys, so without this check it would count as empty options.
-  const { name } = value.constructor ?? Object;
-  if (keys.length === 0 && name !== "Object") {
-    const like = `{ ${known.join(", ")} }`;
-    throw new TypeError(`${where}: options must be an object like ${like}, not an instance of ${name}`);
-  }
+  if (!keys || (keys.length === 0 && classOf(value as object) !== PLAIN))
+    throw new TypeError(`${where}: options must be an object, not ${received(value)}`);
   const options = new OwnOptions();
   for (const key of keys) {
     if (!known.includes(key)) {
       throw new TypeError(`${where}: unknown option "${key}"; it takes ${known.join(", ")}`);
     }
-    options[key] = given[key];
+    options[key] = (value as Options)[key];
   }
   return options;
+}
+
+interface Types {
+  readonly string: string;
+  readonly number: number;
+  readonly function: (...args: never) => unknown;
+}
+
+export function checkType<T extends keyof Types>(value: unknown, what: string, type: T): Types[T] {
+  if (typeof value === type) return value as Types[T];
+  throw new TypeError(`${what} must be a ${type}, not ${received(value)}`);
+}
+
+export function checkFunction(value: unknown, what: string): void {
+  checkType(value, what, "function");
 }
 
 const NAME_BYTES = 512;
 
 /** A lock's name: 1 to 512 bytes of well-formed UTF-8. */
 export function checkName(value: unknown, what = "name"): string {
-  if (typeof value !== "string") throw new TypeError(`${what} must be a string, not ${received(value)}`);
-  if (value === "") throw new RangeError(`${what} must not be empty`);
-  if (Buffer.byteLength(value) > NAME_BYTES)
+  const name = checkType(value, what, "string");
+  if (name === "") throw new RangeError(`${what} must not be empty`);
+  if (Buffer.byteLength(name) > NAME_BYTES)
     throw new RangeError(`${what} must not exceed ${NAME_BYTES} bytes of UTF-8`);
   // Two different lone surrogates become the same bytes, so two names would be one lock.
-  if (!(value as string & { isWellFormed(): boolean }).isWellFormed())
+  if (!(name as string & { isWellFormed(): boolean }).isWellFormed())
     throw new RangeError(`${what} must not contain a lone surrogate`);
-  return value;
+  return name;
 }
 
 /** Milliseconds to wait: 0 or more, Infinity allowed. */
 export function checkWait(value: unknown, what = "wait"): number | undefined {
   if (value === undefined) return undefined;
-  if (typeof value !== "number") {
-    throw new TypeError(`${what} must be a number of milliseconds, not ${received(value)}`);
-  }
-  if (!(value >= 0)) throw new RangeError(`${what} must be 0 or more milliseconds, not ${value}`);
-  return value;
+  const wait = checkType(value, what, "number");
+  if (!(wait >= 0)) throw new RangeError(`${what} must be 0 or more milliseconds, not ${wait}`);
+  return wait;
 }
 
 /** A lease in whole milliseconds, at least 1. */
@@ -88,13 +102,11 @@ export function checkLease(value: unknown): number | undefined {
 
 /** An integer of at least `least`. */
 export function checkInteger(value: unknown, what: string, least: number, hint = ""): number {
-  if (typeof value !== "number") {
-    throw new TypeError(`${what} must be a number, not ${received(value)}${hint}`);
+  const number = checkType(value, what, "number");
+  if (!Number.isSafeInteger(number) || number < least) {
+    throw new RangeError(`${what} must be an integer of at least ${least}, not ${number}${hint}`);
   }
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new RangeError(`${what} must be an integer of at least ${least}, not ${value}${hint}`);
-  }
-  return value;
+  return number;
 }
 
 export function checkOneOf<const T>(value: unknown, what: string, ...allowed: readonly T[]): T {
@@ -117,9 +129,4 @@ export function checkSignal(value: unknown): AbortSignal | undefined {
     throw new TypeError(`signal must be an AbortSignal, not ${received(value)}`);
   }
   return value as AbortSignal;
-}
-
-export function checkFunction<T>(value: T, what: string): T {
-  if (typeof value !== "function") throw new TypeError(`${what} must be a function, not ${received(value)}`);
-  return value;
 }

@@ -45,18 +45,15 @@ class LockErrorBase<C extends LockErrorCode> extends Error {
   }
 
   constructor(code: C, lockName: string, message: string, cause?: unknown) {
-    super(`${message.replace(/\.$/, "")}. See docs/guide.md#${code.toLowerCase()}`);
+    super(`${message}. See docs/guide.md#${code.toLowerCase()}`, cause === undefined ? {} : { cause });
     this.name = new.target.name;
     this.code = code;
     this.lockName = lockName;
     Object.defineProperty(this, BRAND, { value: true });
-    // Not enumerable, so that a log of the error's fields stays one line.
-    if (cause !== undefined)
-      Object.defineProperty(this, "cause", { value: cause, configurable: true, writable: true });
   }
 }
 
-const WAIT_CURE = "wait longer, hold it for shorter, or try again later";
+const WAIT_CURE = "wait longer, or try again later";
 const RIGHTS_CURE = "give the user the rights in docs/guide.md#rights";
 
 interface TimeoutTexts {
@@ -92,13 +89,12 @@ export class LockNotOwnerError extends LockErrorBase<"NOT_OWNER"> {
 const LOSSES: Record<LossReason, string> = {
   forced: "this process released it by force",
   taken: "another holds it now",
-  expired:
-    "its lease ended, or its key is gone (forced from elsewhere, deleted, evicted, or a restart without data)",
+  expired: "its lease ended, or its key is gone (forced from elsewhere, deleted or evicted)",
   unreachable: "Redis gave no answer, or only refusals, until its lease ended",
   closed: "the client was closed",
 };
 
-const LOST_CURE = "another may have worked at the same time, so check the work or do it again";
+const LOST_CURE = "another may have had it meanwhile, so check the work";
 
 /** The hold ended before its unlock. `since`: epoch milliseconds; `result`: of the `run`; `what`: the text if it was no loss. */
 export class LockLostError extends LockErrorBase<"LOCK_LOST"> {
@@ -129,7 +125,7 @@ export class LockUpgradeError extends LockErrorBase<"UPGRADE_REFUSED"> {
     super(
       "UPGRADE_REFUSED",
       lockName,
-      `lock "${lockName}": an owner that holds only the read side cannot get the write side; give the read side back first`,
+      `${about(lockName)}a reader cannot get the write side; give the read side back first`,
     );
   }
 }
@@ -144,7 +140,7 @@ export class QuorumError extends LockErrorBase<"QUORUM"> {
     super(
       "QUORUM",
       lockName,
-      `lock "${lockName}": too few of the ${members} masters answered in time (${votes} in favour); see \`errors\`; bring the masters back, or try again later`,
+      `${about(lockName)}too few of the ${members} masters answered in time (${votes} in favour); see \`errors\`; bring the masters back, or try again later`,
     );
     this.votes = votes;
     this.errors = [...errors];
@@ -162,7 +158,7 @@ export class ReplicationError extends LockErrorBase<"REPLICAS"> {
     super(
       "REPLICAS",
       lockName,
-      `lock "${lockName}": ${acknowledged} of ${required} required replicas acknowledged the grant; it was undone. Look at the replicas and their lag, or ask for fewer`,
+      `${about(lockName)}${acknowledged} of ${required} required replicas acknowledged the grant, which was undone; look at the replicas and their lag`,
     );
     this.acknowledged = acknowledged;
     this.required = required;
@@ -207,7 +203,7 @@ export class WrongDataError extends LockErrorBase<"WRONG_DATA"> {
     super(
       "WRONG_DATA",
       lockName,
-      `${about(lockName)}its key holds something other than a lock, semaphore or latch of this kind, which was left alone: ${cause.message}; use another name, or the client option prefix`,
+      `${about(lockName)}its key holds other data, which was left alone: ${cause.message}; use another name, or the client option prefix`,
       cause,
     );
   }

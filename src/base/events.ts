@@ -4,7 +4,6 @@ import { checkFunction, received } from "./arguments.js";
 import { isLockError, type LossReason } from "./errors.js";
 import { Figures } from "./figures.js";
 import { outside } from "./outside.js";
-import { trace } from "./trace.js";
 
 /** Kinds of locks and synchronizers, as events and `inspect` name them. */
 export type LockKind =
@@ -86,9 +85,14 @@ export type LockListener<E extends LockEventName> = (event: LockEvents[E]) => vo
 function tell(this: (payload: unknown) => void, payload: unknown): void {
   try {
     this(payload);
-  } catch (error) {
-    trace?.("a listener threw: %s", error instanceof Error ? error.name : typeof error);
+  } catch {
+    // A mistake of the listener.
   }
+}
+
+/** What has a wire id, which is made only if somebody listens. */
+export interface Named {
+  readonly wireId: string;
 }
 
 /** Delivers events outside every scope. */
@@ -99,18 +103,19 @@ export class Events {
   /** Adds or removes a listener. @throws TypeError for an unknown event, and for a listener that is no function */
   listen<E extends LockEventName>(how: "on" | "once" | "off", event: E, listener: LockListener<E>): void {
     const { events } = this.figures;
-    if (typeof event !== "string" || !Object.hasOwn(events, event)) {
-      throw new TypeError(`event must be one of ${Object.keys(events).join(", ")}, not ${received(event)}`);
+    if (!events.has(event)) {
+      throw new TypeError(`event must be one of ${[...events.keys()].join(", ")}, not ${received(event)}`);
     }
     checkFunction(listener, "listener");
     this.#emitter[how](event, tell, listener);
   }
 
-  /** Counts an event, and tells it to listeners; `about`: the lock that it is about. */
-  emit<E extends LockEventName>(event: E, details: Details<E>, about?: LockEvent): void {
+  /** Counts an event, and tells it to listeners; `about`: the lock that it is about, `of`: whose wire id is its owner's. */
+  emit<E extends LockEventName>(event: E, details: Details<E>, about?: LockEvent, of?: Named): void {
     this.figures.count(event, details as object);
     if (this.#emitter.listenerCount(event) === 0) return;
-    const told = about ? { lockName: about.lockName, kind: about.kind, ...details } : details;
+    const owner = of && { ownerId: of.wireId };
+    const told = about ? { lockName: about.lockName, kind: about.kind, ...owner, ...details } : details;
     outside(() => void this.#emitter.emit(event, told));
   }
 }

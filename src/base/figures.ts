@@ -4,6 +4,19 @@ import type { LockEvent, LockEventName, LockEvents } from "./events.js";
 /** Upper bounds of the buckets in milliseconds: each about three times the one before. */
 const BOUNDS = [1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
 
+const EVENTS: readonly LockEventName[] = [
+  "acquired",
+  "released",
+  "waiting",
+  "rejected",
+  "gaveUp",
+  "longHold",
+  "renewed",
+  "suspended",
+  "lost",
+  "error",
+];
+
 /** How many durations of which length there were. */
 export interface DurationHistogram {
   /** How many durations there were. */
@@ -90,24 +103,13 @@ type Counted = Partial<Pick<LockEvents["acquired"], "nested" | "waited">> & {
 
 export class Figures {
   /** How often each event came. */
-  readonly events: Record<LockEventName, number> = {
-    acquired: 0,
-    released: 0,
-    waiting: 0,
-    rejected: 0,
-    gaveUp: 0,
-    longHold: 0,
-    renewed: 0,
-    suspended: 0,
-    lost: 0,
-    error: 0,
-  };
+  readonly events: Map<LockEventName, number> = new Map(EVENTS.map((event) => [event, 0]));
   readonly #kinds = { nested: 0, timedOut: 0, aborted: 0 };
   readonly #wait = new Durations();
   readonly #hold = new Durations();
 
   count(event: LockEventName, { nested, waited, held, reason }: Counted): void {
-    this.events[event]++;
+    this.events.set(event, this.#of(event) + 1);
     if (nested) this.#kinds.nested++;
     if (reason === "timeout") this.#kinds.timedOut++;
     if (reason === "abort") this.#kinds.aborted++;
@@ -116,8 +118,20 @@ export class Figures {
   }
 
   snapshot(now: Pick<LockClientStats, "commands" | "held" | "waiting">): LockClientStats {
-    const { acquired, rejected, released, lost, renewed: renewals } = this.events;
-    const counts = { acquired, ...this.#kinds, rejected, released, lost, renewals };
-    return { ...counts, ...now, wait: this.#wait.snapshot(), hold: this.#hold.snapshot() };
+    return {
+      acquired: this.#of("acquired"),
+      ...this.#kinds,
+      rejected: this.#of("rejected"),
+      released: this.#of("released"),
+      lost: this.#of("lost"),
+      renewals: this.#of("renewed"),
+      ...now,
+      wait: this.#wait.snapshot(),
+      hold: this.#hold.snapshot(),
+    };
+  }
+
+  #of(event: LockEventName): number {
+    return this.events.get(event) ?? 0;
   }
 }

@@ -20,7 +20,9 @@ const LONG_AGO = Number.NEGATIVE_INFINITY;
 export class TimerHeap<T extends Due> {
   readonly #clock: Clock;
   readonly #due: (first: T) => void;
-  readonly #heap: T[] = [];
+  /** The entries, and behind them places that were used: an array that shrinks and grows all the time is made anew each time. */
+  readonly #heap: (T | undefined)[] = [];
+  #size = 0;
   #armedFor = NEVER;
   #cancel: (() => void) | undefined;
 
@@ -35,16 +37,20 @@ export class TimerHeap<T extends Due> {
     return this.#heap[0];
   }
 
+  get size(): number {
+    return this.#size;
+  }
+
   /** A copy of all entries. */
   all(): T[] {
-    return [...this.#heap];
+    return this.#heap.slice(0, this.#size) as T[];
   }
 
   /** Adds an entry, or moves an entry that is in the heap. */
   put(entry: T, dueAt: number): void {
     entry.dueAt = dueAt;
     const isNew = entry.index < 0;
-    if (isNew) entry.index = this.#heap.push(entry) - 1;
+    if (isNew) this.#set(this.#size++, entry);
     this.#rise(entry);
     if (!isNew) this.#sink(entry);
     if (dueAt < this.#armedFor) this.#arm();
@@ -53,7 +59,8 @@ export class TimerHeap<T extends Due> {
   /** A timer that fires early costs less than moving it with each entry. */
   remove(entry: T): void {
     if (entry.index < 0) return;
-    const last = this.#heap.pop() as T;
+    const last = this.#heap[--this.#size] as T;
+    this.#heap[this.#size] = undefined;
     if (last !== entry) {
       this.#set(entry.index, last);
       this.#rise(last);

@@ -4,6 +4,9 @@
 export type Side = "only" | "read" | "write";
 
 export interface Traits {
+  readonly side: Side;
+  /** Calls for that side go first. */
+  readonly yieldsTo?: Side | undefined;
   /**
    * The server keeps a queue, and wakes each waiter on a channel of its own. Each waiter tries once to get a ticket
    * there, and the tries of the first here refresh all tickets.

@@ -71,7 +71,6 @@ export class AllCall extends GroupCall {
 
   #ask(seats: readonly Seat[]): void {
     this.seats = [...this.seats, ...seats];
-    this.unsure();
     this.tries();
     this.wanted.gather();
     for (const seat of seats) seat.step();
@@ -116,7 +115,7 @@ export class AllCall extends GroupCall {
   #acceptAll(grants: readonly Grant[]): void {
     if (this.state === "over") return;
     const lost = grants.find(({ isHeld }) => !isHeld);
-    if (!lost) return this.accept();
+    if (!lost) return void this.accept();
     const reason = lost.loss?.reason ?? "expired";
     this.end(new LockLostError(this.lockName, reason, this.env.clock.wall()));
   }

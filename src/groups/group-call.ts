@@ -3,7 +3,6 @@
  * any call that may wait. It sends its seats, in each round one for each member. Their ends are the votes of the round.
  * Nothing is held while it waits: a lost round gives all seats back.
  */
-import { trace } from "../base/trace.js";
 import { follow } from "../lock/follow.js";
 import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
@@ -23,13 +22,13 @@ export abstract class GroupCall<M extends Members = Members>
   readonly owner: OwnerRecord;
   /** Of this round, in the order in which it asks. */
   seats: readonly Seat[] = [];
-  /** What it has got. */
-  protected group: GroupGrant | undefined;
   #toldId: string | undefined;
 
   constructor(members: M, asked: Asked) {
     super(members, asked);
     this.owner = asked.owner ?? new OwnerRecord();
+    // Whatever ends it, its seats are given back.
+    this.unsure();
     // Of an owner that nobody else knows there are no other calls.
     asked.owner?.begin(this);
   }
@@ -45,7 +44,10 @@ export abstract class GroupCall<M extends Members = Members>
 
   protected override outcome(hold: HoldRecord<GroupGrant> | undefined): unknown {
     if (!hold) return null;
-    hold.grant.tellGrant();
+    const { seats, wireId: ownerId, isNested: nested } = hold.grant;
+    if (!this.asked.frame) this.owner.opened(hold);
+    for (const seat of seats) seat.tell();
+    this.wanted.emit("acquired", { ownerId, waited: this.waited, nested });
     follow(this.wanted, hold);
     return multiViewOf(hold);
   }
@@ -64,14 +66,10 @@ export abstract class GroupCall<M extends Members = Members>
   }
 
   /** It has its hold, made of the seats that are granted. */
-  protected accept(): void {
-    const { owner, asked } = this;
+  protected accept(): GroupGrant {
     const group = new GroupGrant(this);
-    const { hold } = group;
-    this.group = group;
-    trace?.('lock "%s": granted to %s', this.lockName, group.wireId);
-    if (!asked.frame) owner.opened(hold);
-    this.grant(hold);
+    this.grant(group.hold);
+    return group;
   }
 
   protected override ended(): void {

@@ -29,13 +29,11 @@ export class GroupGrant implements Held {
   readonly wireId: string;
   readonly hold: HoldRecord<GroupGrant>;
   /** Those that are granted, or may yet be, in the one order of all groups. */
-  readonly #seats: readonly Seat[];
+  readonly seats: readonly Seat[];
   /** Its owner had enough of the members before. */
-  readonly #isNested: boolean;
+  readonly isNested: boolean;
   /** Nobody else has its owner: only its `Hold` can give it back. */
   readonly #isPrivate: boolean;
-  /** Milliseconds from the call to the hold. */
-  readonly #waited: number;
   /** Milliseconds of the last extend: seats that join are extended, too. */
   #term: number | undefined;
 
@@ -45,14 +43,14 @@ export class GroupGrant implements Held {
     this.lockName = members.lockName;
     this.lockKey = members.lockKey;
     this.clock = members.env.clock;
-    this.#waited = this.clock.mono() - asked.begun;
-    this.#seats = seats.filter(({ hold, state }) => hold || state !== "over");
+    this.seats = seats.filter(({ hold, state }) => hold || state !== "over");
     this.#isPrivate = asked.owner === undefined;
-    const granted = this.#seats.filter(({ hold }) => hold);
-    this.#isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
-    const own = this.#isNested ? this.#seats : granted;
+    const granted = this.seats.filter(({ hold }) => hold);
+    this.isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
+    const own = this.isNested ? this.seats : granted;
     this.wireId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
     this.hold = new HoldRecord<GroupGrant>(this, "only", asked);
+    for (const seat of granted) this.#add(seat);
   }
 
   get remaining(): number {
@@ -61,7 +59,7 @@ export class GroupGrant implements Held {
 
   /** The user's objects for what it has of its members, in the order in which those were given. */
   get views(): Hold[] {
-    const seats = [...this.#seats].sort((a, b) => a.at - b.at);
+    const seats = [...this.seats].sort((a, b) => a.at - b.at);
     return seats.flatMap(({ hold }) => (hold ? viewOf(hold) : []));
   }
 
@@ -72,26 +70,15 @@ export class GroupGrant implements Held {
   }
 
   check(now?: Instant): void {
-    for (const { hold } of this.#seats) hold?.grant.check(now);
+    for (const { hold } of this.seats) hold?.grant.check(now);
   }
 
-  /** The call resolves with it. */
-  tellGrant(): void {
-    for (const seat of this.#seats) if (seat.hold) this.join(seat);
-    const [waited, nested] = [this.#waited, this.#isNested];
-    this.members.emit("acquired", { ownerId: this.wireId, waited, nested });
-  }
-
-  /** A member has granted its seat: from now on events tell of it. */
+  /** One more member has granted its seat. */
   join(seat: Seat): void {
-    const { hold, wanted, isNested: nested } = seat;
-    if (!hold || this.hold.state !== "live") return seat.leave();
-    hold.group = this.hold;
-    hold.whenEnded(() => this.#seatEnded(hold));
-    hold.isTold = true;
-    wanted.emit("acquired", { ownerId: hold.grant.wireId, waited: this.#waited, nested });
-    if (hold.state !== "live") this.#seatEnded(hold);
-    else if (this.#term !== undefined) void quietly(hold.grant.extend(this.#term));
+    if (!seat.hold) return;
+    this.#add(seat);
+    seat.tell();
+    if (this.#term !== undefined) void quietly(seat.hold.grant.extend(this.#term));
   }
 
   async extend(lease: number): Promise<void> {
@@ -113,6 +100,12 @@ export class GroupGrant implements Held {
     return this.#release();
   }
 
+  #add({ hold }: Seat): void {
+    if (!hold) return;
+    hold.group = this.hold;
+    hold.whenEnded(() => this.#seatEnded(hold));
+  }
+
   /** A member was lost, or was given back by an unlock of its own. */
   #seatEnded({ loss }: HoldRecord): void {
     if (this.hold.state !== "live" || this.#live.length >= this.members.quorum) return;
@@ -121,11 +114,11 @@ export class GroupGrant implements Held {
   }
 
   get #holds(): HoldRecord<Grant>[] {
-    return this.#seats.flatMap(({ hold }) => hold ?? []);
+    return this.seats.flatMap(({ hold }) => hold ?? []);
   }
 
   get #live(): Seat[] {
-    return this.#seats.filter(({ hold }) => hold?.state === "live");
+    return this.seats.filter(({ hold }) => hold?.state === "live");
   }
 
   #lose(reason: LossReason, since: number = this.clock.wall()): void {
@@ -138,7 +131,7 @@ export class GroupGrant implements Held {
 
   /** What is granted from now on is not wanted. */
   #drop(): void {
-    for (const seat of this.#seats) if (seat.state !== "over") seat.leave();
+    for (const seat of this.seats) if (seat.state !== "over") seat.leave();
   }
 
   /** @throws the loss, or the first error, with all of them in `errors` */
@@ -150,9 +143,7 @@ export class GroupGrant implements Held {
     if (error !== undefined) {
       if (isLockError(error, "LOCK_LOST")) this.#lose(error.reason, error.since);
       // The members' releases go on in the background.
-      if (isLockError(error, "UNAVAILABLE")) {
-        void quietly(Promise.allSettled(released).then(() => this.#release()));
-      }
+      if (isLockError(error, "UNAVAILABLE")) void quietly(this.#release());
       throw error;
     }
     if (!hold.isTold) return;

@@ -14,6 +14,7 @@ import { LockLostError } from "../base/errors.js";
 import type { Kind } from "../kinds/kind.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
+import type { GroupGrant } from "./group-grant.js";
 import type { Masters } from "./masters.js";
 import { isUnresponsive } from "./members.js";
 import { Seat } from "./seat.js";
@@ -27,6 +28,7 @@ const LONGEST_LOOK = 250;
 export class MajorityCall extends GroupCall<Masters> {
   /** Monotonic milliseconds: no round begins before. */
   #notBefore = 0;
+  #group: GroupGrant | undefined;
   /** Ends the time that the masters have for their answers. */
   #stopTimer: (() => void) | undefined;
 
@@ -74,50 +76,48 @@ export class MajorityCall extends GroupCall<Masters> {
 
   override voted(seat: Seat): void {
     // What is granted after the majority has its hold joins it.
-    if (this.group && seat.hold) this.group.join(seat);
-    let [open, granted, held, answered] = [0, 0, 0, 0];
+    this.#group?.join(seat);
+    const now = instant(this.env.clock);
+    let [open, held, answered] = [0, 0, 0];
     for (const { state, hold, vote } of this.seats) {
+      hold?.grant.check(now);
       if (state !== "over") open++;
-      if (hold) granted++;
-      if (hold?.grant.isHeld) held++;
+      if (hold?.state === "live") held++;
       if (vote !== undefined) answered++;
     }
     if (open === 0) this.#stopTimer?.();
-    if (this.state === "over" || this.group || !this.seats.includes(seat)) return;
+    if (this.state === "over" || !this.seats.includes(seat)) return;
     const { quorum } = this.wanted;
-    if (held >= quorum) return this.accept();
     // No majority can grant it any more, and it is known whether others have it.
-    const isLost = granted + open < quorum && answered >= quorum;
-    if (granted >= quorum || isLost || open === 0) this.#lose();
+    const isLost = held + open < quorum && answered >= quorum;
+    if (held >= quorum) this.#group = this.accept();
+    else if (isLost || open === 0) this.#lose();
   }
 
   /** False while it asks, and while it waits for runs of its owner that have its members, or were called before. */
   #mayGoOn(): boolean {
-    const { asked, owner, state } = this;
+    const { owner, state } = this;
     if (state === "over" || state === "trying") return false;
-    if (!asked.frame || this.wanted.turnKeys.every((key) => owner.admits(this, key))) return true;
+    if (this.wanted.turnKeys.every((key) => owner.admits(this, key))) return true;
     if (this.wait === 0) this.refuse(0);
-    else if (!this.isAside || this.waitsSince === undefined) this.standAside();
+    else this.standAside();
     return false;
   }
 
   #round(): void {
     this.tries();
     const connecting = this.wanted.connecting();
-    if (!connecting) return this.#ask();
-    void connecting.then(() => {
-      this.sentAt = instant(this.env.clock);
-      this.#ask();
-    });
+    if (connecting) void connecting.then(() => this.#ask());
+    else this.#ask();
   }
 
   /** Asks each master that is worth it, all at once. */
   #ask(): void {
     if (this.state === "over") return;
     const { wanted: members, asked, env } = this;
+    this.sentAt = instant(env.clock);
     const seats = members.parts.map((member) => new Seat(this, member));
     this.seats = seats;
-    this.unsure();
     this.#stopTimer = env.clock.after(members.answerTime(asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });
@@ -134,12 +134,11 @@ export class MajorityCall extends GroupCall<Masters> {
     const { quorum, parts } = this.wanted;
     const inFavour = seats.filter(({ vote }) => vote).length;
     this.undo();
-    this.rest();
     const round = Math.max(1, clock.mono() - this.sentAt.mono);
     const pause = inFavour > 0 ? settings.random() * Math.min(LONGEST_PAUSE, MOST_ROUNDS * round) : 0;
     this.#notBefore = clock.mono() + pause;
-    const silent = seats.filter(({ vote }) => vote === undefined);
-    if (silent.length > parts.length - quorum) return this.#unheard(silent, inFavour);
+    const votes = seats.filter(({ vote }) => vote !== undefined);
+    if (votes.length < quorum) return this.#unheard(seats);
     // Masters of a majority have granted it, too late: null would mean that another owner has the lock.
     if (this.wait === 0 && inFavour >= quorum) {
       return this.end(new LockLostError(this.lockName, "expired", clock.wall()));
@@ -152,23 +151,22 @@ export class MajorityCall extends GroupCall<Masters> {
     const frees = seats.map(({ vote, freeIn }) => (vote ? 0 : freeIn)).sort((a, b) => a - b);
     const isQueued = parts.some(({ traits }) => traits.serverQueued);
     const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
-    const ttl = Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause));
-    this.refuse(ttl === Number.POSITIVE_INFINITY ? -1 : ttl);
+    this.refuse(Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause)));
   }
 
   /** Too few masters have answered. */
-  #unheard(silent: readonly Seat[], inFavour: number): void {
+  #unheard(seats: readonly Seat[]): void {
     const { wanted: members, env } = this;
+    const silent = seats.filter(({ vote }) => vote === undefined);
     this.unanswered = true;
-    const errors = silent.map(({ error }) => error);
-    if (!this.hasWaited || this.wait === 0) return this.end(members.unanswered(inFavour, errors));
+    if (!this.hasWaited || this.wait === 0) {
+      const errors = silent.map(({ error }) => error);
+      return this.end(members.undecided({ values: seats.map(({ vote }) => vote), errors }));
+    }
     // The lock may be released meanwhile, and the messages missed: late answers make it try.
+    const look = () => (this.place ? this.site?.hint() : this.step());
     for (const { wanted } of silent) {
-      this.stopLater(
-        wanted.env.runner.servers
-          .of(wanted.key)
-          .onAnswer(() => (this.place ? this.site?.hint() : this.step())),
-      );
+      this.stopLater(wanted.env.runner.servers.of(wanted.key).onAnswer(look));
     }
     this.#sleep(env.settings.pollCap);
   }

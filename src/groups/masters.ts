@@ -2,19 +2,11 @@
  * The members of a RedLock, each on a master of its own. They say how many answers decide, and how long a call is
  * patient with masters that give none.
  */
-import {
-  failure,
-  isLockError,
-  type LockError,
-  type LockErrorCode,
-  QuorumError,
-  tellCaller,
-} from "../base/errors.js";
+import { failure, isLockError, type LockError, type LockErrorCode, QuorumError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
 import type { Kind } from "../kinds/kind.js";
-import type { Lock } from "../lock/lock.js";
 import { isCluster } from "../redis/connection.js";
-import { isUnresponsive, Members, outcomes, type Question, withErrors } from "./members.js";
+import { isUnresponsive, Members, type Outcomes, outcomes, type Question, withErrors } from "./members.js";
 
 /** Milliseconds that a master has for its answer, however short the lease. */
 const SHORTEST_ANSWER_TIME = 50;
@@ -50,9 +42,9 @@ export class Masters extends Members {
     );
   }
 
-  /** Milliseconds that a master has for its answer, if `commandTimeout` is not shorter. `lease`: undefined for the watchdog's. */
-  answerTime(lease: number | undefined): number {
-    const share = (lease ?? this.env.settings.watchdogTimeout) * SHARE_OF_LEASE;
+  /** Milliseconds that a master has for its answer, if `commandTimeout` is not shorter. */
+  answerTime(lease: number = this.env.settings.watchdogTimeout): number {
+    const share = lease * SHARE_OF_LEASE;
     return Math.max(SHORTEST_ANSWER_TIME, share);
   }
 
@@ -78,32 +70,25 @@ export class Masters extends Members {
     return parts.some(isLate) ? new Promise((resolve) => setImmediate(resolve)) : undefined;
   }
 
-  /** The answers of all members that are worth it, if a majority is among them and they decide. */
-  override async ask<T>(
-    question: Question<T>,
-    isDecided: (answers: readonly T[]) => boolean = () => true,
-  ): Promise<readonly T[]> {
+  /** Asks all that are worth it, each for as long as it has time for a vote. */
+  override async ask<T>(question: Question<T>): Promise<Outcomes<T>> {
     await this.connecting();
     const { worthAsking } = this;
-    const asked = this.given.map((member, i) => {
-      const { env, lockName } = member;
-      if (!worthAsking.includes(member)) return failure(env.runner.unavailable(lockName));
-      const answer = question(this.locks[i] as Lock);
-      return env.runner.withTimeout(lockName, answer, this.answerTime(undefined));
+    return super.ask((lock, member) => {
+      const { lockName } = member;
+      const { runner } = member.env;
+      if (!worthAsking.includes(member)) return failure(runner.unavailable(lockName));
+      return runner.withTimeout(lockName, question(lock, member), this.answerTime());
     });
-    const { values, errors } = await outcomes(asked);
-    if (values.length >= this.quorum && isDecided(values)) return values;
-    const inFavour = values.filter((answer) => Number(answer) > 0).length;
-    return tellCaller(this.unanswered(inFavour, errors));
   }
 
-  /** The error that all masters without an answer agree on, or QUORUM. A loss is an answer. */
-  unanswered(inFavour: number, reasons: readonly unknown[]): LockError {
-    const errors = reasons.filter((error) => !isLockError(error, "LOCK_LOST"));
+  /** The error that all masters without an answer agree on, or QUORUM. */
+  override undecided({ values, errors }: Outcomes<unknown>): LockError {
     const [first] = errors;
     const isAgreed = (code: LockErrorCode) => errors.every((error) => isLockError(error, code));
     if (isLockError(first) && first.code !== "UNAVAILABLE" && isAgreed(first.code))
       return withErrors(first, errors);
+    const inFavour = values.filter((answer) => Number(answer) > 0).length;
     return new QuorumError(this.lockName, inFavour, this.parts.length, errors);
   }
 }

@@ -1,9 +1,9 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
 import { type LockError, tellCaller } from "../base/errors.js";
-import type { LockKind } from "../base/events.js";
+import type { Details, LockEventName, LockKind, Named } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
-import { kindOf, type Lock } from "../lock/lock.js";
+import { kindOf, Lock } from "../lock/lock.js";
 import type { OwnerRecord } from "../owner/owner.js";
 import { Wanted } from "../waiting/wanted.js";
 
@@ -13,20 +13,19 @@ export function isUnresponsive({ env, key }: Kind): boolean {
 }
 
 /** A lock is its client, name and side. */
-function nameOf({ lockKey, side }: Kind): string {
-  return `${lockKey}/${side}`;
+function nameOf({ lockKey, traits }: Kind): string {
+  return `${lockKey}/${traits.side}`;
 }
 
 /** By full name, and the write side before the read side; equal members stay as given. */
 function inOrder(a: Kind, b: Kind): number {
   if (a.key !== b.key) return a.key < b.key ? -1 : 1;
-  return Number(b.side === "write") - Number(a.side === "write");
+  return Number(b.traits.side === "write") - Number(a.traits.side === "write");
 }
 
 /** Those of a MultiLock: all of them make a hold, and each is waited for as if it were alone. */
 export class Members extends Wanted {
   override readonly kind: LockKind;
-  readonly locks: readonly Lock[];
   /** As given. */
   readonly given: readonly Kind[];
   readonly #inOrder: readonly Kind[];
@@ -50,9 +49,9 @@ export class Members extends Wanted {
     if (new Set(all.map(nameOf)).size < all.length) throw new TypeError("the same lock is a member twice");
     const names = all.map(({ lockName }) => lockName);
     // The group's own times are read off the clock of the first member's client.
-    super(first.env, names.join(","), first.key, { shared: all.every(({ traits }) => traits.shared) });
+    const shared = all.every(({ traits }) => traits.shared);
+    super(first.env, names.join(","), first.key, { side: "only", shared });
     this.kind = kind;
-    this.locks = locks as readonly Lock[];
     this.given = all;
     this.#inOrder = [...all].sort(inOrder);
     this.#envs = [...new Set(all.map(({ env }) => env))];
@@ -94,23 +93,31 @@ export class Members extends Wanted {
     return [...values].sort((a, b) => b - a)[this.quorum - 1] ?? 0;
   }
 
+  /** On each of its clients. */
+  override emit<E extends LockEventName>(event: E, details: Details<E>, of?: Named): void {
+    for (const { events } of this.envs) events.emit(event, details, this, of);
+  }
+
   /** The commands that this tick sends for members of one client travel together. */
   gather(): void {
     if (this.envs.length === this.parts.length) return;
     for (const { runner } of this.envs) runner.sender.gather();
   }
 
-  /** The answers of all members, or of those that decide the question. */
-  async ask<T>(
-    question: Question<T>,
-    _isDecided?: (answers: readonly T[]) => boolean,
-  ): Promise<readonly T[]> {
-    const { values, errors } = await outcomes(this.locks.map(question));
-    return errors.length > 0 ? tellCaller(errors[0]) : values;
+  /** The answers of enough members. @throws {@link undecided} */
+  async ask<T>(question: Question<T>): Promise<Outcomes<T>> {
+    const given = await outcomes(this.parts.map((member) => question(new Lock(member), member)));
+    return given.values.length < this.quorum ? tellCaller(this.undecided(given)) : given;
+  }
+
+  /** The error of a question that is not decided by these answers. */
+  undecided({ errors }: Outcomes<unknown>): unknown {
+    return errors[0];
   }
 }
 
-export type Question<T> = (lock: Lock) => Promise<T>;
+/** What each member is asked, by its lock. */
+export type Question<T> = (lock: Lock, member: Kind) => Promise<T>;
 
 /** What promises have come to, in the order in which they were settled. */
 export interface Outcomes<T> {

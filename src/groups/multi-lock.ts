@@ -1,4 +1,5 @@
 /** Many locks as one: all of them or none. */
+import { tellCaller } from "../base/errors.js";
 import { LockFace } from "../lock/face.js";
 import type { Lock } from "../lock/lock.js";
 import { type Asked, namedOwner, type OwnerOptions } from "../lock/options.js";
@@ -51,7 +52,8 @@ export class MultiLock extends LockFace<MultiHold> {
    */
   override async forceUnlock(): Promise<boolean> {
     this.#members.assertOpen();
-    return (await this.#members.ask((lock) => lock.forceUnlock())).includes(true);
+    const { values } = await this.#members.ask((lock) => lock.forceUnlock());
+    return values.includes(true);
   }
 
   /**
@@ -110,11 +112,11 @@ export class MultiLock extends LockFace<MultiHold> {
   async #best(none: number, question: Question<number>): Promise<number> {
     const members = this.#members;
     members.assertOpen();
-    // Members without an answer could turn what is not decided.
-    const isDecided = (answers: readonly number[]) => {
-      const no = answers.filter((answer) => answer === none).length;
-      return members.best(answers) !== none || no > members.parts.length - members.quorum;
-    };
-    return members.best(await members.ask(question, isDecided));
+    const given = await members.ask(question);
+    const best = members.best(given.values);
+    const free = given.values.filter((answer) => answer === none).length;
+    // Members without an answer could turn this.
+    const isOpen = best === none && free <= members.parts.length - members.quorum;
+    return isOpen ? tellCaller(members.undecided(given)) : best;
   }
 }

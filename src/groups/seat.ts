@@ -17,8 +17,6 @@ const NOT_WANTED: unique symbol = Symbol("not wanted");
 export class Seat extends Call {
   /** Its count, once it is granted. */
   hold: HoldRecord<Grant> | undefined;
-  /** How its member votes: a grant may have come after its deadline. Undefined without an answer. */
-  vote: boolean | undefined;
   /** Why it has failed. */
   error: unknown;
   /** Milliseconds until the lease of its member's holder ends, as far as that is known. */
@@ -39,6 +37,12 @@ export class Seat extends Call {
     return this.#of.wanted.given.indexOf(this.wanted);
   }
 
+  /** How its member votes: a grant may have come after its deadline. Undefined without an answer. */
+  get vote(): boolean | undefined {
+    if (this.hold || isLockError(this.error, "LOCK_LOST")) return true;
+    return this.state === "over" && this.error === undefined ? false : undefined;
+  }
+
   /** The wire id under which the member knows it. */
   get seatId(): string {
     return this.hold?.grant.wireId ?? this.toldId;
@@ -52,7 +56,7 @@ export class Seat extends Call {
   /** Its member has had its time for an answer, whatever the seat waits for. */
   giveUp(): void {
     if (this.isOpen) this.expire();
-    else if (this.state !== "over") this.fail(this.env.runner.unavailable(this.lockName));
+    else this.end(this.env.runner.unavailable(this.lockName));
   }
 
   /** The group does not want it: its count is given back. */
@@ -61,6 +65,14 @@ export class Seat extends Call {
     if (!hold) return this.end(NOT_WANTED);
     void quietly(hold.release());
     if (asked.frame) this.owner?.endRun(this.lockKey, asked.frame);
+  }
+
+  /** It is a part of what the group has: from now on events tell of it. */
+  tell(): void {
+    const { hold, wanted, isNested: nested, waited } = this;
+    if (hold?.state !== "live") return;
+    hold.isTold = true;
+    wanted.emit("acquired", { ownerId: hold.grant.wireId, waited, nested });
   }
 
   /** The group waits. */
@@ -77,7 +89,6 @@ export class Seat extends Call {
   protected override grant(hold: HoldRecord<Grant>): void {
     this.hold = hold;
     hold.isTold = false;
-    this.vote = true;
     super.grant(hold);
     this.#of.voted(this);
   }
@@ -89,9 +100,12 @@ export class Seat extends Call {
 
   protected override tellEnd(error: unknown): void {
     this.error = error;
-    if (isLockError(error, "LOCK_LOST")) this.vote = true;
-    else if (error === undefined) this.vote = false;
     this.#of.voted(this);
+  }
+
+  /** A hold is often given back before the last master has answered: the END that is on its way then ends that grant. */
+  protected override late(reply: unknown, wireId: string): void {
+    if (!super.isOwn(wireId)) super.late(reply, wireId);
   }
 
   /** @throws UNSUPPORTED if another seat of the call refuses it: both members are one lock, by two clients */

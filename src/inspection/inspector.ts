@@ -116,9 +116,9 @@ export class Inspector {
     const [its, own] = [presences.client(ownerId), presence.client];
     // A client of this process with the same label: its name would tell no more than "this process".
     if (its && its.host === own.host && its.pid === own.pid && its.label === own.label) return THIS_PROCESS;
-    const since = presences.since(key, ownerId) ?? Number.NaN;
-    const seconds = Math.max(0, Math.round((clock.wall() - since) / 1_000));
-    const time = Number.isNaN(since) ? "" : ` for ${seconds} s`;
+    const since = presences.since(key, ownerId);
+    const time =
+      since === undefined ? "" : ` for ${Math.max(0, Math.round((clock.wall() - since) / 1_000))} s`;
     return `${its ? `${its.label} (pid ${its.pid})` : `owner ${ownerId}`}${time}`;
   }
 
@@ -131,8 +131,7 @@ export class Inspector {
     for (const master of await this.#masters()) {
       for (const type of types) {
         for await (const keys of this.#scan(master, match, count, type)) {
-          const fresh = [...new Set(keys)].filter((key) => !seen.has(key) && this.#canBeShown(key, type));
-          for (const key of fresh) seen.add(key);
+          const fresh = keys.filter((key) => this.#canBeShown(key, type) && !seen.has(key) && seen.add(key));
           for (let i = 0; i < fresh.length; i += TOGETHER) {
             yield* await this.#lookAt(fresh.slice(i, i + TOGETHER), type, presences);
           }
@@ -144,13 +143,12 @@ export class Inspector {
   async #lookAt(keys: readonly string[], type: string, presences: Promise<Presences>): Promise<LockInfo[]> {
     const look = async (key: string) => {
       const name = this.#nameOf(key);
-      const looked = type === "string" ? this.#number(name, key, presences) : this.#lock(name, key);
-      const shown = await looked;
-      return shown ? [this.#told(shown, key, await presences)] : [];
+      const shown = await (type === "string" ? this.#number(name, key, presences) : this.#lock(name, key));
+      return shown && this.#told(shown, key, await presences);
     };
     // A list does not fail at other data: a hash that is no lock, or a text that is no number, is left out.
     const found = await Promise.all(keys.map((key) => look(key).catch(asOther)));
-    return found.flatMap((infos) => infos ?? []);
+    return found.filter((info) => !!info);
   }
 
   /** A lock of any kind. */

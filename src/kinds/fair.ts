@@ -12,7 +12,7 @@ import { aliveFor, Kind, TOMBSTONE_TTL, type Try } from "./kind.js";
 
 export class Fair extends Kind {
   constructor(env: Env, lockName: string, key: string) {
-    super(env, lockName, key, { serverQueued: true });
+    super(env, lockName, key, { side: "only", serverQueued: true });
   }
 
   override get kind(): LockKind {

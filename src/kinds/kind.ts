@@ -87,7 +87,7 @@ const FREE = -2;
 const NO_KEYS: readonly string[] = [];
 const GRANTED: Taken = { is: "granted" };
 const OVER: Taken = { is: "over" };
-const TRAITS: Traits = { passes: true };
+const TRAITS: Traits = { side: "only", passes: true };
 
 /** Renewals leave the counts as they are. */
 const renew: RenewalScript = (batch, lease) =>
@@ -112,11 +112,6 @@ export class Kind extends Wanted {
 
   get turnKeys(): readonly string[] {
     return [this.lockKey];
-  }
-
-  /** The site of calls that go before this kind's. */
-  get yieldsTo(): string | undefined {
-    return undefined;
   }
 
   override get channel(): string {
@@ -154,7 +149,7 @@ export class Kind extends Wanted {
     return { is: "refused", ttl: Number(ttl), holder: String(holder ?? ""), mustRetry };
   }
 
-  /** Notes the counts of a grant, and raises its TTL. Answers `{found}`: the sum of the sides, 0 or {@link TAKEN}. */
+  /** Notes the counts of a grant, and raises its TTL. Answers the sum of the sides found, 0 or {@link TAKEN}. */
   keep(wireId: string, { writes }: Counts, lease: number): ScriptCall {
     return plainKeep.with([this.key], [lease, wireId, String(writes)]);
   }
@@ -177,7 +172,8 @@ export class Kind extends Wanted {
 
   /** Reads `n` or `{heard, found}` of an END, `{heard, found, passed, token?}` of a PASS. */
   readReleased(reply: unknown): Released {
-    const [heard, found, passed, token] = Array.isArray(reply) ? (reply as unknown[]) : [reply, 1];
+    if (!Array.isArray(reply)) return { heard: Number(reply), found: 1, isPassed: false, token: undefined };
+    const [heard, found, passed, token] = reply as unknown[];
     return {
       heard: Number(heard ?? 0),
       found: Number(found ?? 0),
@@ -201,9 +197,10 @@ export class Kind extends Wanted {
   readState(reply: unknown, wireId: string): SideState {
     const { ttl, fields } = readLock(reply);
     // A reader counts while it has a read hold.
+    const { side } = this.traits;
     const isHolder = ({ isWriter, left }: HolderField) => {
-      if (this.side === "only") return true;
-      return isWriter ? this.side === "write" : this.side === "read" && left > 0;
+      if (side === "only") return true;
+      return isWriter ? side === "write" : side === "read" && left > 0;
     };
     const holders = fields.filter(isHolder);
     const own = holders.find(({ ownerId }) => ownerId === wireId);

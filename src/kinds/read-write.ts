@@ -11,7 +11,7 @@ import {
   waitingWriters,
   writeField,
 } from "../base/names.js";
-import type { Side, Traits } from "../base/traits.js";
+import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import {
   readForce,
@@ -87,15 +87,8 @@ abstract class ReadWrite extends Kind implements Downgrading {
 
 export class Read extends ReadWrite {
   constructor(env: Env, lockName: string, key: string, prefersWriters: boolean) {
-    super(env, lockName, key, { shared: true }, prefersWriters);
-  }
-
-  override get side(): Side {
-    return "read";
-  }
-
-  override get yieldsTo(): string | undefined {
-    return this.prefersWriters ? this.siteOf("write") : undefined;
+    const yieldsTo = prefersWriters ? "write" : undefined;
+    super(env, lockName, key, { side: "read", yieldsTo, shared: true }, prefersWriters);
   }
 
   override take(wireId: string, { lease }: Try): ScriptCall {
@@ -113,11 +106,7 @@ export class Read extends ReadWrite {
 
 export class Write extends ReadWrite {
   constructor(env: Env, lockName: string, key: string, prefersWriters: boolean) {
-    super(env, lockName, key, { passes: true, advertised: prefersWriters }, prefersWriters);
-  }
-
-  override get side(): Side {
-    return "write";
+    super(env, lockName, key, { side: "write", passes: true, advertised: prefersWriters }, prefersWriters);
   }
 
   override take(wireId: string, { lease, wait }: Try): ScriptCall {

@@ -23,7 +23,6 @@
  */
 import { type Instant, instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
-import { trace } from "../base/trace.js";
 import type { Kind, Released, Try } from "../kinds/kind.js";
 import { encloses } from "../owner/context.js";
 import type { OwnCall, OwnerRecord } from "../owner/owner.js";
@@ -97,8 +96,8 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     if (!hold) return null;
     const { owner } = this;
     if (owner && !this.asked.frame) owner.opened(hold);
-    const { holds, wireId: ownerId } = hold.grant;
-    this.wanted.emit("acquired", { ownerId, waited: this.waited, nested: holds[0] !== hold });
+    const nested = hold.grant.holds[0] !== hold;
+    this.wanted.emit("acquired", { waited: this.waited, nested }, hold.grant);
     follow(this.wanted, hold);
     return viewOf(hold);
   }
@@ -120,9 +119,9 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   override tryNow(): void {
     if (this.owner && this.#ownGrant) return this.step();
     // The server forgets a waiting writer of this process while the process stands still.
-    const { yieldsTo, traits } = this.wanted;
-    if (yieldsTo !== undefined) this.env.sites.get({ siteName: yieldsTo })?.remind();
-    if (traits.serverQueued) this.coWaiters = this.site?.behind(this) ?? NOBODY;
+    const { yieldsTo, serverQueued } = this.wanted.traits;
+    if (yieldsTo) this.env.sites.get({ siteName: this.wanted.siteOf(yieldsTo) })?.remind();
+    if (serverQueued) this.coWaiters = this.site?.behind(this) ?? NOBODY;
     this.sendTry();
   }
 
@@ -167,11 +166,6 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
 
   protected override isGrant(reply: unknown): boolean {
     return this.wanted.readTaken(reply).is === "granted";
-  }
-
-  /** An answer is for the wire id that was asked for. */
-  protected override get tag(): string | undefined {
-    return this.wireId;
   }
 
   protected override answered(reply: unknown, now: Instant): void {
@@ -220,7 +214,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   protected override ended(taken: boolean): void {
     const { owner } = this;
     if (!taken) {
-      this.#into?.uncount(this.wanted.side);
+      this.#into?.uncount(this.wanted.traits.side);
       if (this.asked.frame) owner?.endRun(this.lockKey, this.asked.frame);
     }
     this.#into = undefined;
@@ -242,7 +236,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
    * is a bare one, or that of a run that encloses the call.
    */
   #mayGoOn(grant: Grant | undefined): boolean {
-    if (this.wanted.side === "write" && grant && grant.writes === 0) {
+    if (this.wanted.traits.side === "write" && grant && grant.writes === 0) {
       const isBlocked = ({ frame }: HoldRecord) => !frame || encloses(frame, this.asked.caller);
       if (grant.holds.some(isBlocked)) throw new LockUpgradeError(this.lockName);
       return false;
@@ -282,7 +276,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     this.#grant = grant;
     grant.raise(this.sentAt, this.lease);
     if (grant.left(now) <= 0) return this.#tooLate(now.wall + grant.left(now));
-    grant.count(wanted.side);
+    grant.count(wanted.traits.side);
     this.#accept(grant, now);
   }
 
@@ -309,19 +303,21 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     // It has no command of its own meanwhile, and the close of the client ends it.
     this.known();
     this.#into = grant;
-    grant.count(this.wanted.side);
+    grant.count(this.wanted.traits.side);
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     this.owner?.beginRun(this, this.lockKey);
     const nested = (error?: unknown) => this.#nested(grant, error);
-    keep(grant, this.lease).then(nested, nested);
+    keep(grant, this.sentAt, this.lease).then(nested, nested);
   }
 
   #nested(grant: Grant, error?: unknown): void {
     if (this.#into !== grant) return;
     this.#into = undefined;
-    const { isHeld } = grant;
-    if (isHeld && error === undefined) return this.#accept(grant, instant(this.env.clock));
-    grant.uncount(this.wanted.side);
+    const now = instant(this.env.clock);
+    grant.check(now);
+    const isHeld = grant.state === "held";
+    if (isHeld && error === undefined) return this.#accept(grant, now);
+    grant.uncount(this.wanted.traits.side);
     if (this.asked.frame) this.owner?.endRun(this.lockKey, this.asked.frame);
     if (isHeld) return this.fail(error);
     this.rest();
@@ -332,12 +328,11 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   #accept(grant: Grant, now: Instant): void {
     const { owner } = this;
     const isNested = grant.holds.length > 0;
-    const hold = grant.hold(this.wanted.side, this.asked, this.sentAt, now);
+    const hold = grant.hold(this.wanted.traits.side, this.asked, this.sentAt, now);
     if (owner) {
       owner.beginRun(this, this.lockKey);
       if (!isNested) owner.granted(grant);
     }
-    trace?.('lock "%s": granted to %s', this.lockName, grant.wireId);
     this.grant(hold);
   }
 }

@@ -32,7 +32,7 @@ export class End extends Command {
 
   constructor(grant: Grant, hold: HoldRecord<Grant> | undefined, owner: OwnerRecord | undefined) {
     const { env, kind } = grant;
-    super(env.runner);
+    super(env.runner, grant.lockName);
     this.#grant = grant;
     this.#hold = hold;
     this.#owner = owner;
@@ -45,10 +45,6 @@ export class End extends Command {
     this.#makesWay = mayPass && !lasts;
     if (lasts) this.#passTo(first as Call);
     if (this.#makesWay) this.#site?.turn.announces(this.#site.ears);
-  }
-
-  get lockName(): string {
-    return this.#grant.lockName;
   }
 
   /** @throws LOCK_LOST if it was gone before, UNAVAILABLE without an answer in time */

@@ -2,6 +2,7 @@
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
+import type { Side } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import {
@@ -61,7 +62,7 @@ export abstract class LockFace<H extends Hold = Hold> {
   lock(options?: LockOptions): Promise<H> {
     try {
       const request = checkRequest(checkOptions(options, LOCK_OPTIONS, "lock"));
-      return this.#start(this.#asked(request, undefined, this.lock), true);
+      return this.#start(request, this.lock) as Promise<H>;
     } catch (error) {
       return Promise.reject(error);
     }
@@ -77,7 +78,7 @@ export abstract class LockFace<H extends Hold = Hold> {
       const { signal, owner } = checkOptions(options, TRY_OPTIONS, "tryLock");
       if (typeof wait === "object" && wait !== null) throw new TypeError(TRY_LOCK_ORDER);
       const request = checkRequest({ wait: checkWait(wait) ?? 0, lease, signal, owner });
-      return this.#start(this.#asked(request, undefined, this.tryLock), false);
+      return this.#start(request, this.tryLock);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -97,8 +98,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const owner =
       named ?? (this.#env.followsContext ? currentFrame()?.owner : undefined) ?? new OwnerRecord();
     const frame = openFrame(owner, named !== undefined, this.#wanted.turnKeys);
-    const asked = this.#asked(request, frame, this.run);
-    const hold = await this.#start(asked, true);
+    const hold = (await this.#start(request, this.run, frame)) as H;
     const record = recordOf(hold);
     let outcome: { value: T } | { error: unknown };
     try {
@@ -118,9 +118,9 @@ export abstract class LockFace<H extends Hold = Hold> {
    */
   async unlock(options?: OwnerOptions): Promise<void> {
     const owner = namedOwner(options, "unlock") ?? (this.#env.followsContext ? scopeOwner() : undefined);
-    const open = owner?.innermost((hold) => this.#isOn(hold));
+    const open = owner?.innermost(({ lockKey, side }) => this.#isOn(lockKey, side));
     if (open) return open.release();
-    if (owner?.isAsking((call) => this.#isOn(call.wanted))) {
+    if (owner?.isAsking(({ wanted: { lockKey, traits } }) => this.#isOn(lockKey, traits.side))) {
       throw new LockNotOwnerError(
         this.name,
         `lock "${this.name}": a lock() or tryLock() of this owner is still under way; await it before unlock()`,
@@ -177,29 +177,24 @@ export abstract class LockFace<H extends Hold = Hold> {
   }
 
   /** Whether a hold or a call is on this lock, on this side. */
-  #isOn({ lockKey, side }: Pick<OwnLock, "lockKey" | "side">): boolean {
-    return lockKey === this.#wanted.lockKey && side === this.#wanted.side;
+  #isOn(lockKey: string, side: Side): boolean {
+    return lockKey === this.#wanted.lockKey && side === this.#wanted.traits.side;
   }
 
-  /** `frame`: of a run. */
-  #asked(request: Request, frame: Frame | undefined, called: Called): Asked {
+  /** `called`: the function that the user called. `frame`: of a run. */
+  #start(request: Request, called: Called, frame?: Frame): Promise<H | null> {
+    const { wait, lease, signal } = request;
+    if (signal?.aborted) throw signal.reason;
     const { clock, places } = this.#env;
     const begun = clock.mono();
     const caller = currentFrame();
     const owner = frame?.owner ?? request.owner ?? (caller && this.currentOwner());
     // Only a bare hold without a lease, of an owner that nobody knows, can be dropped for ever.
-    const canDrop = owner === undefined && request.lease === undefined;
+    const canDrop = owner === undefined && lease === undefined;
     const place = canDrop ? places.note(begun, called) : undefined;
-    const { wait, lease, signal } = request;
-    return { wait, lease, signal, owner, frame, caller, begun, place };
-  }
-
-  #start(asked: Asked, mustHave: true): Promise<H>;
-  #start(asked: Asked, mustHave: false): Promise<H | null>;
-  #start(asked: Asked, mustHave: boolean): Promise<H | null> {
-    const { wait, signal } = asked;
-    if (signal?.aborted) throw signal.reason;
-    const isBound = mustHave && wait !== Number.POSITIVE_INFINITY;
+    const asked: Asked = { wait, lease, signal, owner, frame, caller, begun, place };
+    // tryLock() resolves with null instead.
+    const isBound = called !== this.tryLock && wait !== Number.POSITIVE_INFINITY;
     if (!isHeard(callChannel)) return isBound ? this.#inTime(asked) : this.acquire(asked);
     const call = async () => (isBound ? this.#inTime(asked) : this.acquire(asked));
     const { lockName, kind } = this.#wanted;
@@ -255,7 +250,7 @@ export abstract class LockFace<H extends Hold = Hold> {
       await released;
     } catch (cause) {
       if (isLockError(cause, "LOCK_LOST")) return hold.loss;
-      this.#wanted.emit("error", { ownerId: hold.grant.wireId, cause });
+      this.#wanted.emit("error", { cause }, hold.grant);
     }
     return hold.loss;
   }

@@ -17,7 +17,7 @@ export function follow(wanted: Wanted, hold: HoldRecord): void {
 function tellIfLong({ clock, events, settings }: Env, about: Wanted, hold: HoldRecord): void {
   const tell = () => {
     const held = clock.wall() - hold.acquiredAt;
-    if (hold.isHeld) events.emit("longHold", { ownerId: hold.grant.wireId, held }, about);
+    if (hold.isHeld) events.emit("longHold", { held }, about, hold.grant);
   };
   outside(() => hold.whenEnded(clock.after(settings.warnAfter, tell)));
 }

@@ -24,10 +24,8 @@
 import { elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
 import type { Details, LockEventName } from "../base/events.js";
-import { trace } from "../base/trace.js";
 import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
-import type { Env } from "../env.js";
 import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
 import { OwnerRecord } from "../owner/owner.js";
 import { Leased } from "../watchdog/leased.js";
@@ -60,15 +58,11 @@ export class Grant extends Leased implements Held, Counts {
   #owner: OwnerRecord | undefined;
 
   constructor(kind: Kind, number: number, owner: OwnerRecord | undefined, token: bigint | undefined) {
-    super();
+    super(kind.env);
     this.kind = kind;
     this.#number = number;
     this.#owner = owner;
     this.token = token;
-  }
-
-  get env(): Env {
-    return this.kind.env;
   }
 
   get lockName(): string {
@@ -117,7 +111,7 @@ export class Grant extends Leased implements Held, Counts {
 
   async extend(least: number): Promise<void> {
     const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
-    if (!this.lower(lease)) await keep(this, lease);
+    if (!this.lower(lease)) await keep(this, instant(this.clock), lease);
   }
 
   // Its holds
@@ -168,7 +162,7 @@ export class Grant extends Leased implements Held, Counts {
     if (this.#off(hold.side)) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
-    const released = keep(this, undefined, isDowngrade);
+    const released = keep(this, now, undefined, isDowngrade);
     return released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {
@@ -181,7 +175,9 @@ export class Grant extends Leased implements Held, Counts {
   /** A hold whose release got no answer in time is given back once more. */
   askAgain(hold: HoldRecord<Grant>): Promise<void> {
     if (this.end) return this.end.again();
-    return this.state === "held" ? keep(this).then(() => this.#tellRelease(hold)) : Promise.resolve();
+    return this.state === "held"
+      ? keep(this, instant(this.clock)).then(() => this.#tellRelease(hold))
+      : Promise.resolve();
   }
 
   // What the server says
@@ -189,7 +185,7 @@ export class Grant extends Leased implements Held, Counts {
   /** What KEEP found is what it has. A writer may read, so its write side speaks for both. */
   override has(found: number): boolean {
     if (!super.has(found)) return false;
-    return (found & WRITES) !== 0 || this.writes === 0 || this.kind.side === "only";
+    return (found & WRITES) !== 0 || this.writes === 0 || this.kind.traits.side === "only";
   }
 
   /** The server does not have it any more. */
@@ -212,7 +208,7 @@ export class Grant extends Leased implements Held, Counts {
     const isLate = elapsed(begun, now) > TOMBSTONE_TTL;
     const loss = found > 0 || isLate ? undefined : this.#lossBy(found);
     if (loss) this.#loseHold(hold, loss);
-    else this.#tellRelease(hold, now);
+    else this.#tellRelease(hold, now.wall);
     return loss;
   }
 
@@ -232,7 +228,6 @@ export class Grant extends Leased implements Held, Counts {
 
   #lose(loss: LockLostError): LockLostError {
     this.#stop("over");
-    trace?.('lock "%s": lost by %s, %s', this.lockName, this.wireId, loss.reason);
     this.loss = loss;
     const lost = this.holds;
     this.holds = NONE;
@@ -249,14 +244,12 @@ export class Grant extends Leased implements Held, Counts {
     this.tell("lost", { reason, held });
   }
 
-  tell<E extends LockEventName>(event: E, more?: Omit<Details<E>, "ownerId">): void {
-    this.kind.emit(event, { ownerId: this.wireId, ...more } as Details<E>);
+  tell<E extends LockEventName>(event: E, details = {} as Details<E>): void {
+    this.kind.emit(event, details, this);
   }
 
-  #tellRelease(hold: HoldRecord<Grant>, now: Instant = instant(this.clock)): void {
-    trace?.('lock "%s": given back by %s', this.lockName, this.wireId);
-    if (!hold.isTold) return;
-    this.kind.emit("released", { ownerId: this.wireId, held: now.wall - hold.acquiredAt });
+  #tellRelease(hold: HoldRecord<Grant>, now: number = this.clock.wall()): void {
+    if (hold.isTold) this.tell("released", { held: now - hold.acquiredAt });
   }
 
   /** Why it is gone, and since when, as far as that is known. */

@@ -53,7 +53,8 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
   }
 
   override currentHold(): H | null {
-    const hold = this.currentOwner()?.grantOf(this.#kind.lockKey)?.innermost(this.#kind.side);
+    const { lockKey, traits } = this.#kind;
+    const hold = this.currentOwner()?.grantOf(lockKey)?.innermost(traits.side);
     hold?.keep();
     return hold ? (viewOf(hold) as H) : null;
   }
@@ -85,7 +86,7 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
     const owner = namedOwner(options, where) ?? this.currentOwner();
     const grant = owner?.grantOf(this.#kind.lockKey);
     this.#kind.env.assertOpen(this.name);
-    const count = grant?.holds.filter((hold) => hold.side === this.#kind.side).length ?? 0;
+    const count = grant?.holds.filter((hold) => hold.side === this.#kind.traits.side).length ?? 0;
     if (!grant || count === 0) return 0;
     return (await this.#state(grant.wireId)).count > 0 ? count : 0;
   }

@@ -1,7 +1,7 @@
 /** Reads what clients have written about themselves. */
 import { CLIENT_INDEX, clientKey } from "../base/names.js";
 import type { CommandRunner } from "../redis/command-runner.js";
-import { type ClientInfo, type ClientTold, read, type Told } from "./told.js";
+import { type ClientInfo, type ClientTold, type Fields, read, type Told } from "./told.js";
 
 /** The most clients that are read, so that a reader is not flooded. */
 const MOST_CLIENTS = 1_000;
@@ -42,7 +42,7 @@ export class Presences {
  * library has written, counts as absent.
  */
 export async function lookOut(runner: CommandRunner, own: ClientTold, clientId?: string): Promise<Presences> {
-  const ids = clientId === undefined ? await idsOf(runner).catch(() => []) : [clientId];
+  const ids = clientId === undefined ? await idsOf(runner) : [clientId];
   const others = ids.filter((id) => id !== own.client.id);
   const told = await Promise.all(
     others.map(async (id) => {
@@ -55,15 +55,15 @@ export async function lookOut(runner: CommandRunner, own: ClientTold, clientId?:
 
 async function idsOf(runner: CommandRunner): Promise<string[]> {
   // The latest clients first. The key of a client whose time is over has expired.
-  const ids = (await runner.command("ZREVRANGE", CLIENT_INDEX, "0", String(MOST_CLIENTS - 1))) as unknown;
-  return Array.isArray(ids) ? ids.map(String) : [];
+  const ids = runner.command("ZREVRANGE", CLIENT_INDEX, "0", String(MOST_CLIENTS - 1));
+  return (await ids.catch(() => [])) as string[];
 }
 
 /** Redis clients return the reply of HGETALL as a list, an object or a map. */
-function fieldsOf(reply: unknown): Map<string, string> {
-  const entries = reply instanceof Map ? [...reply] : Object.entries((reply ?? {}) as object);
-  const words: unknown[] = Array.isArray(reply) ? reply : entries.flat();
-  const fields = new Map<string, string>();
-  for (let i = 0; i + 1 < words.length; i += 2) fields.set(String(words[i]), String(words[i + 1]));
+function fieldsOf(reply: unknown): Fields {
+  if (reply instanceof Map) return Object.fromEntries(reply) as Fields;
+  if (!Array.isArray(reply)) return (reply ?? {}) as Fields;
+  const fields: Record<string, unknown> = {};
+  for (let i = 0; i < reply.length; i += 2) fields[String(reply[i])] = reply[i + 1];
   return fields;
 }

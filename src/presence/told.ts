@@ -63,21 +63,19 @@ export function write({ client, holds, waits }: ClientTold, since: number): Reco
   };
 }
 
+/** The fields of a key that anybody may have written. */
+export type Fields = Readonly<Record<string, unknown>>;
+
 /** Reads the fields of a client's key; undefined if no client of this library has written them. */
-export function read(id: string, fields: ReadonlyMap<string, string>): ClientTold | undefined {
-  const [label, host, pid] = [fields.get("label"), fields.get("host"), Number(fields.get("pid"))];
-  if (label === undefined || host === undefined || !Number.isSafeInteger(pid)) return undefined;
-  return {
-    client: { id, label, host, pid },
-    holds: readList(fields.get("holds")),
-    waits: readList(fields.get("waits")),
-  };
+export function read(id: string, { label, host, pid, holds, waits }: Fields): ClientTold | undefined {
+  if (typeof label !== "string" || typeof host !== "string") return undefined;
+  return { client: { id, label, host, pid: Number(pid) }, holds: readList(holds), waits: readList(waits) };
 }
 
-function readList(text: string | undefined): Told[] {
+function readList(text: unknown): Told[] {
   let list: unknown;
   try {
-    list = JSON.parse(text ?? "[]");
+    list = JSON.parse(String(text));
   } catch {
     return [];
   }

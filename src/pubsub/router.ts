@@ -8,7 +8,6 @@
 import { ClientClosedError } from "../base/errors.js";
 import { outside } from "../base/outside.js";
 import { microtask } from "../base/platform.js";
-import { trace } from "../base/trace.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import {
   addressOf,
@@ -126,7 +125,6 @@ export class Router {
     const servers = this.#servers();
     for (const [address, subscriber] of this.#subscribers) {
       if (servers.has(address)) continue;
-      trace?.("a node left the cluster");
       subscriber.close();
       this.#subscribers.delete(address);
     }

@@ -5,7 +5,6 @@
  * still `ready`. So this class subscribes again by itself after every reconnect, and gives a hint when the server has
  * confirmed that. A heartbeat finds dead connections.
  */
-import { trace } from "../base/trace.js";
 import { noop } from "../base/work.js";
 import { reset, type ServerConnection, type SubscriberConnection } from "../redis/connection.js";
 import { lacksCommand, scrubbed } from "../redis/failures.js";
@@ -29,7 +28,6 @@ export class Subscriber {
     this.#router = router;
     this.#sharded = router.isSharded;
     this.#connection = ownServer(source, router.runner.alive, OPTIONS);
-    this.#connection.on("error", (error: Error) => trace?.("subscriber: %s", error.name));
     this.#connection.on(this.#sharded ? "smessage" : "message", (channel: string) => router.hint(channel));
     this.#connection.on("close", () => this.#lost());
     this.#connection.on("moved", () => this.#moved());
@@ -88,15 +86,13 @@ export class Subscriber {
 
   #failed(channel: string, error: unknown): void {
     if (!this.#channels.has(channel)) return;
-    const why = scrubbed(error);
-    trace?.("subscribe: %s", why.message);
     if (lacksCommand(error)) {
       this.#forget(channel);
       this.#router.refuse(channel, error);
       return;
     }
     const { servers } = this.#router.runner;
-    servers.note(why, servers.of(channel));
+    servers.note(scrubbed(error), servers.of(channel));
     // MOVED, or the connection was lost: the router decides which node the channel belongs to now.
     this.#router.settleSoon();
   }

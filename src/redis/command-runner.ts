@@ -3,7 +3,7 @@
  *
  * Knows nothing of locks: every script may run twice without harm, so a call is sent again whenever its outcome is unknown.
  */
-import { type Clock, elapsed, instant } from "../base/clock.js";
+import { type Clock, elapsed, type Instant, instant } from "../base/clock.js";
 import { ClientClosedError, RedisUnavailableError } from "../base/errors.js";
 import { setImmediate } from "../base/platform.js";
 import { TimerHeap } from "../base/timer-heap.js";
@@ -62,7 +62,7 @@ export class CommandRunner {
     this.commandTimeout = commandTimeout;
     this.isCluster = isCluster(connection);
     this.open = new TimerHeap(clock, (command) => command.expire());
-    this.servers = new Servers(connection, clock, commandTimeout);
+    this.servers = new Servers(connection, clock, commandTimeout, this.open);
     this.sender = new Sender(connection, legacyServer);
     this.cleanUp = new CleanUp(this.servers);
     const sharded = this.isCluster && !legacyServer && options.shardedPubSub;
@@ -125,11 +125,13 @@ export class CommandRunner {
   callUntilAnswered<T>(
     lockName: string,
     request: Request,
-    read: (reply: unknown) => T | PromiseLike<T>,
+    read: Read<T>,
     longest: number = Number.POSITIVE_INFINITY,
+    sent?: Instant,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      new PromisedCommand(this, lockName, { request, read, longest, resolve, reject }).begin();
+      const work = { request, read, longest, resolve, reject };
+      new PromisedCommand(this, lockName, work).begin(undefined, sent);
     });
   }
 
@@ -188,10 +190,13 @@ export class CommandRunner {
 /** Makes what is sent, anew for each sending. */
 type Request = () => ScriptCall | PlainCommand;
 
+/** What an answer that has just come, `now`, means. */
+type Read<T> = (reply: unknown, now: Instant) => T | PromiseLike<T>;
+
 /** What a command with a promise needs until it ends. */
 interface Work<T> {
   readonly request: Request;
-  readonly read: (reply: unknown) => T | PromiseLike<T>;
+  readonly read: Read<T>;
   /** Milliseconds for which it goes on after its time is up, since it must be done in the end. */
   readonly longest: number;
   readonly resolve: (value: T | PromiseLike<T>) => void;
@@ -199,13 +204,11 @@ interface Work<T> {
 }
 
 class PromisedCommand<T> extends Command {
-  override readonly lockName: string;
   /** Undefined once the command has ended, since ioredis may keep this object for long after that. */
   #work: Work<T> | undefined;
 
   constructor(runner: CommandRunner, lockName: string, work: Work<T>) {
-    super(runner);
-    this.lockName = lockName;
+    super(runner, lockName);
     this.#work = work;
   }
 
@@ -217,9 +220,9 @@ class PromisedCommand<T> extends Command {
     return elapsed(this.sentAt, instant(this.runner.clock)) < this.#given.longest;
   }
 
-  protected override answered(reply: unknown): void {
+  protected override answered(reply: unknown, now: Instant): void {
     const { read, resolve } = this.#given;
-    resolve(read(reply));
+    resolve(read(reply, now));
     this.#work = undefined;
   }
 

@@ -3,6 +3,9 @@
  * subclass says what is sent and what an answer means; it may begin the command again after it has ended.
  *
  * Each answer belongs to its own sending: what comes after the command has ended is late, whatever has begun since.
+ *
+ * The members of a base class of many, as this, are private to the compiler alone: V8 finds a `#name` by a cache that is slow
+ * once it has met more than four classes.
  */
 import { type Instant, instant } from "../base/clock.js";
 import { ClientClosedError, isLockError, type LockError } from "../base/errors.js";
@@ -43,24 +46,29 @@ export abstract class Command implements Due {
   /** It goes on though its time was up. */
   protected isLeftover = false;
   protected readonly runner: CommandRunner;
+  /** For errors; empty if it concerns several locks. */
+  readonly lockName: string;
+  /** Of a try: the name in the server's queue, or in what a release grants. */
+  wireId: string | undefined;
   /** ioredis has the command. */
-  #inFlight = false;
+  private inFlight = false;
   /** The server that owes the answer. */
-  #server: Server | undefined;
+  server: Server | undefined;
+  /** When that was asked first, in monotonic milliseconds. */
+  askedAt = 0;
   /** Why its last sending failed. */
-  #cause: Error | undefined;
+  private cause: Error | undefined;
   /** Milliseconds until it is sent again if it fails. */
-  #pause = FIRST_PAUSE;
+  private pause = FIRST_PAUSE;
   /** Keeps it from being sent again. */
-  #cancelPause: (() => void) | undefined;
+  private cancelPause: (() => void) | undefined;
   /** The keys of what was sent last. */
-  #keys: readonly string[] | undefined;
+  private keys: readonly string[] | undefined;
 
-  constructor(runner: CommandRunner) {
+  constructor(runner: CommandRunner, lockName: string) {
     this.runner = runner;
+    this.lockName = lockName;
   }
-
-  abstract readonly lockName: string;
 
   /** What is sent; asked anew for each sending. */
   protected abstract request(): ScriptCall | PlainCommand;
@@ -71,8 +79,8 @@ export abstract class Command implements Due {
   /** The server has refused for good, the time is up without an answer (UNAVAILABLE), or the client is closed. */
   protected abstract failed(error: unknown): void;
 
-  /** An answer came after the command had ended; `tag`: what {@link tag} was when it was sent. */
-  protected late(_reply: unknown, _tag: string | undefined): void {
+  /** An answer came after the command had ended; `wireId`: the one that was sent. */
+  protected late(_reply: unknown, _wireId: string | undefined): void {
     // Most commands have told their caller that nothing is known.
   }
 
@@ -86,14 +94,9 @@ export abstract class Command implements Due {
     return false;
   }
 
-  /** What a sending was for, of a command that is begun several times. */
-  protected get tag(): string | undefined {
-    return undefined;
-  }
-
   /** The error of a command whose time is up; its cause is what its last sending failed with, if it did. */
   protected unavailable(): unknown {
-    return this.runner.unavailable(this.lockName, this.#cause);
+    return this.runner.unavailable(this.lockName, this.cause);
   }
 
   get isOpen(): boolean {
@@ -105,8 +108,8 @@ export abstract class Command implements Due {
     const { alive, isClosed, open } = this.runner;
     this.sentAt = now;
     this.isLeftover = false;
-    this.#cause = undefined;
-    this.#pause = FIRST_PAUSE;
+    this.cause = undefined;
+    this.pause = FIRST_PAUSE;
     alive.need();
     open.put(this, now.mono + within);
     this.send();
@@ -118,36 +121,37 @@ export abstract class Command implements Due {
   send(anew = false): void {
     if (!this.isOpen) return;
     const { sentAt } = this;
-    const { prepared, sender, servers } = this.runner;
+    const { open, prepared, sender, servers } = this.runner;
     try {
       const call = this.request();
       if (call.script) {
-        if (!prepared) return this.#sendPrepared(sentAt);
+        if (!prepared) return this.sendPrepared(sentAt);
         this.runner.sent++;
       }
-      this.#inFlight = true;
-      this.#keys = call.keys;
+      this.inFlight = true;
+      this.keys = call.keys;
       const server = servers.of(call.keys?.[0]);
-      if (server !== this.#server) this.#owedBy(server);
-      const answer = "send" in call ? call.send() : sender.send(call, anew);
-      const { tag } = this;
+      if (server !== this.server) this.askedAt = this.server ? this.runner.clock.mono() : sentAt.mono;
+      this.server = server;
+      const answer = "send" in call ? call.send() : sender.send(call, open.size === 1, anew);
+      const { wireId } = this;
       const { script } = call;
       answer.then(
-        (reply) => this.#succeeded(sentAt, server, tag, reply, script),
-        (error: unknown) => this.#refused(sentAt, error),
+        (reply) => this.replied(sentAt, server, wireId, reply, script),
+        (error: unknown) => this.rejected(sentAt, error),
       );
     } catch (error) {
       // The call cannot be sent, by a mistake of the caller. Thrown in a timer it would end the process.
-      this.#fail(error);
+      this.failWith(error);
     }
   }
 
   /** The time is up, the outcome unknown. */
   expire(): void {
-    const server = this.#server;
+    const { server } = this;
     const { alive, cleanUp, clock, commandTimeout, open, servers } = this.runner;
     // A refusal was an answer, if one that is of no use.
-    if (this.#inFlight) server?.gaveUp();
+    if (this.inFlight) server?.gaveUp(this.askedAt);
     servers.resetSilent();
     if (this.goesOn()) {
       if (!this.isLeftover) alive.release();
@@ -155,10 +159,10 @@ export abstract class Command implements Due {
       open.put(this, clock.mono() + commandTimeout);
       // ioredis keeps the command until the connection breaks, and then sends it again or rejects it, so further sendings
       // would pile up. But if the key has another master by now, the command has to go there.
-      if (servers.of(this.#keys?.[0]) !== server) this.send();
+      if (servers.of(this.keys?.[0]) !== server) this.send();
       return;
     }
-    const inFlight = this.#inFlight;
+    const inFlight = this.inFlight;
     if (!this.stop()) return;
     if (inFlight) cleanUp.abandoned.add(this);
     this.failed(this.unavailable());
@@ -166,15 +170,14 @@ export abstract class Command implements Due {
 
   /** The client is closed. */
   close(): void {
-    this.#fail(new ClientClosedError(this.lockName));
+    this.failWith(new ClientClosedError(this.lockName));
   }
 
   /** Ends the command: an answer that comes is late. False if it had ended before. */
   stop(): boolean {
     if (!this.isOpen) return false;
-    this.#cancelPause?.();
-    this.#server?.callEnded();
-    this.#server = undefined;
+    this.cancelPause?.();
+    this.server = undefined;
     const { alive, onIdle, open } = this.runner;
     open.remove(this);
     if (onIdle.length > 0 && !open.first) for (const callback of onIdle.splice(0)) callback();
@@ -183,41 +186,34 @@ export abstract class Command implements Due {
   }
 
   /** Whether it is open since then. */
-  #isBegun(sentAt: Instant): boolean {
+  private isBegun(sentAt: Instant): boolean {
     return this.isOpen && sentAt === this.sentAt;
   }
 
   /** It waits until it is known how releases are announced. */
-  #sendPrepared(sentAt: Instant): void {
+  private sendPrepared(sentAt: Instant): void {
     this.runner.prepare().then(
       () => {
-        if (this.#isBegun(sentAt)) this.send();
+        if (this.isBegun(sentAt)) this.send();
       },
-      (error: unknown) => this.#refused(sentAt, error),
+      (error: unknown) => this.rejected(sentAt, error),
     );
   }
 
-  /** Another server than before owes the answer. */
-  #owedBy(server: Server): void {
-    this.#server?.callEnded();
-    server.callBegun(this.#server ? this.runner.clock.mono() : this.sentAt.mono);
-    this.#server = server;
-  }
-
-  #succeeded(
+  private replied(
     sentAt: Instant,
     server: Server,
-    tag: string | undefined,
+    wireId: string | undefined,
     reply: unknown,
     script: AnyScript | undefined,
   ): void {
     const now = instant(this.runner.clock);
     server.answered(now.mono);
     // A proxy, or a server that is not Redis, may answer anything.
-    if (script && !isReplyOf(script, reply)) return this.#refused(sentAt, strange());
-    if (!this.#isBegun(sentAt)) {
+    if (script && !isReplyOf(script, reply)) return this.rejected(sentAt, strange());
+    if (!this.isBegun(sentAt)) {
       this.runner.cleanUp.abandoned.delete(this);
-      return this.late(reply, tag);
+      return this.late(reply, wireId);
     }
     this.stop();
     try {
@@ -227,36 +223,36 @@ export abstract class Command implements Due {
     }
   }
 
-  #refused(sentAt: Instant, error: unknown): void {
-    if (!this.#isBegun(sentAt)) {
+  private rejected(sentAt: Instant, error: unknown): void {
+    if (!this.isBegun(sentAt)) {
       this.runner.cleanUp.abandoned.delete(this);
       return;
     }
-    this.#inFlight = false;
+    this.inFlight = false;
     if (isMissingScript(error)) return this.send(true);
-    const final = this.#final(error);
-    if (final && this.#keys && forbidsKey(error)) return this.#nameKeys(sentAt, error, this.#keys);
-    if (final) return this.#fail(final);
+    const final = this.finalError(error);
+    if (final && this.keys && forbidsKey(error)) return this.nameKeys(sentAt, error, this.keys);
+    if (final) return this.failWith(final);
     const { clock, servers } = this.runner;
-    this.#cause = scrubbed(error);
-    if (isReply(error)) servers.note(this.#cause, this.#server);
-    this.#cancelPause?.();
-    this.#cancelPause = clock.after(this.#pause, () => this.send());
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    this.cause = scrubbed(error);
+    if (isReply(error)) servers.note(this.cause, this.server);
+    this.cancelPause?.();
+    this.cancelPause = clock.after(this.pause, () => this.send());
+    this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
   }
 
   /** The user lacks rights for good; the error tells which keys are forbidden. */
-  #nameKeys(sentAt: Instant, error: unknown, keys: readonly string[]): void {
+  private nameKeys(sentAt: Instant, error: unknown, keys: readonly string[]): void {
     void forbiddenKeys(this.runner.connection, keys).then((forbidden) => {
-      if (this.#isBegun(sentAt)) this.#fail(this.#final(error, forbidden) as LockError);
+      if (this.isBegun(sentAt)) this.failWith(this.finalError(error, forbidden) as LockError);
     });
   }
 
-  #final(error: unknown, forbidden?: readonly string[]): LockError | undefined {
+  private finalError(error: unknown, forbidden?: readonly string[]): LockError | undefined {
     return finalError(error, this.lockName, this.runner.isCluster, forbidden);
   }
 
-  #fail(error: unknown): void {
+  private failWith(error: unknown): void {
     if (this.stop()) this.failed(error);
   }
 }

@@ -1,6 +1,5 @@
 /** Makes an ioredis connection; the only place that needs the class. */
 import nodeModule from "node:module";
-import { received } from "../base/arguments.js";
 import { type Connection, checkConnection } from "./connection.js";
 import * as late from "./load-ioredis.cjs";
 
@@ -13,9 +12,12 @@ interface Ioredis {
  * own from it.
  */
 export function connectionTo(target: string | object): Connection {
-  const advice = adviceOn(target);
-  if (advice !== undefined)
-    throw new TypeError(`connect takes a redis:// or rediss:// URL, or ioredis options${advice}`);
+  if (!isTarget(target)) {
+    throw new TypeError(
+      "connect takes a redis:// or rediss:// URL (a string, its path the number of a database) or ioredis options; a " +
+        "connection or Cluster goes into new LockClient(connection)",
+    );
+  }
   const { Redis } = loadIoredis();
   try {
     // ioredis takes the first of options that differ.
@@ -26,19 +28,13 @@ export function connectionTo(target: string | object): Connection {
   }
 }
 
-/** What to do about a target that ioredis would pass over: it would connect to its default address instead. */
-function adviceOn(target: unknown): string | undefined {
-  if (typeof target === "string") {
-    if (!/^rediss?:\/\//.test(target)) return "";
-    // Of any other path ioredis makes the database NaN.
-    const isNumber = /^rediss?:\/\/[^/?#]*(\/\d*)?([?#]|$)/.test(target);
-    return isNumber ? undefined : "; the path of a URL is the number of a database";
-  }
-  if (typeof target !== "object" || target === null) return `, not ${received(target)}`;
-  if (Array.isArray(target)) return "; the nodes of a cluster go into new LockClient(new Cluster(nodes))";
-  if (target instanceof URL) return "; of a URL object give its href";
-  if ("duplicate" in target) return "; a connection goes into new LockClient(connection)";
-  return "url" in target ? "; give the URL itself, not as an option" : undefined;
+/** False for what ioredis would pass over: it would connect to its default address instead. */
+function isTarget(target: unknown): boolean {
+  // Of any other path than a number ioredis makes the database NaN.
+  if (typeof target === "string") return /^rediss?:\/\/[^/?#]*(\/\d*)?([?#]|$)/.test(target);
+  if (typeof target !== "object" || target === null || Array.isArray(target)) return false;
+  // A URL object, a connection, options of the package redis.
+  return !["href", "duplicate", "url"].some((name) => name in target);
 }
 
 /** Loads ioredis here and not at import, so that the package loads without ioredis. */
@@ -51,6 +47,6 @@ function loadIoredis(): Ioredis {
       nodeModule.createRequire(import.meta.url ?? __filename)("ioredis")) as Ioredis;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "MODULE_NOT_FOUND") throw error;
-    throw new Error("LockClient.connect needs the package ioredis: npm install ioredis", { cause: error });
+    throw new Error("LockClient.connect needs ioredis: npm install ioredis", { cause: error });
   }
 }

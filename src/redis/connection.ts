@@ -2,8 +2,10 @@
  * The part of ioredis that this library uses. Public types accept a connection by structure, never by its class. The
  * classes of ioredis 5 and 6 are different types to the compiler, and a project may hold both.
  */
-import { received } from "../base/arguments.js";
+import type { EvalArguments } from "../scripts/script.js";
 import { slotOf } from "./slots.js";
+
+export type { EvalArguments };
 
 /**
  * An ioredis `Redis` or `Cluster`, of version 5.4 or later or 6; or what `fromNodeRedis` of `holdfast/node-redis`
@@ -23,7 +25,7 @@ export interface RedisConnection {
 type Listener = (...args: never[]) => void;
 
 export interface Pipeline {
-  eval(text: string, keys: number, ...rest: string[]): Pipeline;
+  eval(...args: EvalArguments): Pipeline;
   wait(replicas: number, timeout: number): Pipeline;
   exec(): Promise<[Error | null, unknown][] | null>;
 }
@@ -46,8 +48,8 @@ export interface Connection {
   readonly isCluster?: boolean;
   /** The socket, while there is one; a Cluster has none of its own. */
   readonly stream?: Stream | undefined;
-  evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown>;
-  eval(text: string, keys: number, ...rest: string[]): Promise<unknown>;
+  evalsha(...args: EvalArguments): Promise<unknown>;
+  eval(...args: EvalArguments): Promise<unknown>;
   call(command: string, ...rest: string[]): Promise<unknown>;
   pipeline(): Pipeline;
   duplicate(...args: unknown[]): Connection;
@@ -136,32 +138,18 @@ export function lookForMasters(connection: Connection): void {
 
 /** Refuses what is no ioredis connection, and a connection with a key prefix: its keys and channels would not match. */
 export function checkConnection(value: unknown): Connection {
-  const connection = value as Connection;
-  const fits =
-    typeof value === "object" &&
-    value !== null &&
-    ["evalsha", "eval", "duplicate"].every((name) => hasMethod(value, name)) &&
-    typeof connection.options === "object";
-  if (!fits) throw new TypeError(`redis must be an ioredis Redis or Cluster${whatCame(value)}`);
+  const connection = (value ?? {}) as Connection;
+  const methods = ["evalsha", "eval", "duplicate"] as const;
+  if (!connection.options || methods.some((name) => typeof connection[name] !== "function")) {
+    throw new TypeError(
+      "redis must be an ioredis Redis or Cluster, or fromNodeRedis(client) of holdfast/node-redis; LockClient.connect takes " +
+        "a URL or options",
+    );
+  }
   const { keyPrefix, redisOptions } = connection.options;
   if (keyPrefix || redisOptions?.keyPrefix) {
     // ioredis prefixes keys but not channels, so releases would be announced where nobody listens.
     throw new TypeError("redis must not use ioredis' keyPrefix; give the LockClient option `prefix` instead");
   }
   return connection;
-}
-
-function hasMethod(value: object, name: string): boolean {
-  return typeof (value as Record<string, unknown>)[name] === "function";
-}
-
-/** What came instead of a connection, and what to do about it. */
-function whatCame(value: unknown): string {
-  if (typeof value === "string") return "; LockClient.connect takes a URL";
-  if (typeof value !== "object" || value === null) return `, not ${received(value)}`;
-  if (hasMethod(value, "sendCommand") && "isOpen" in value) {
-    const way = "import { fromNodeRedis } from 'holdfast/node-redis'";
-    return `, not a client of the package redis; that goes into new LockClient(fromNodeRedis(client)): ${way}`;
-  }
-  return `, not ${received(value)}; LockClient.connect takes the options of one`;
 }

@@ -19,10 +19,10 @@ const SCRIPT_FRAME = /^ERR Error running script \(call to f_[0-9a-f]{40}\): (?:@
 
 /** A new error with the text of this one, without the parts that could show arguments. */
 export function scrubbed(error: unknown): Error {
-  const message = error instanceof Error ? error.message : "unknown error";
+  const { message, name } = error instanceof Error ? error : new Error("unknown error");
   const said = message.replace(SCRIPT_FRAME, "");
   const clean = new Error(said.split(/, with args beginning with| script: [0-9a-f]{40}/)[0]);
-  clean.name = error instanceof Error ? error.name : "Error";
+  clean.name = name;
   return clean;
 }
 
@@ -88,14 +88,14 @@ type Lack = readonly [RegExp, what: string, cure?: string];
 const STRAYED: Lack = [
   /^(MOVED|ASK|CROSSSLOT)\b/,
   "this server is one node of a cluster",
-  "connect to the whole cluster, by Cluster of ioredis, createCluster of redis, or --cluster; its nodes are no independent masters for a RedLock",
+  "connect to the whole cluster, by Cluster, createCluster or --cluster; its nodes are no independent masters for a RedLock",
 ];
 
 /** What a server lacks, or refuses for good, by its reply; and what to do about it. */
 const LACKS: readonly Lack[] = [
   [
     /^(NOAUTH|WRONGPASS)\b/,
-    "the server refuses the user name or password of the connection, or asks for one",
+    "the server refuses the user name or password",
     "check the user name and password of the connection",
   ],
   [LACKS_PERMISSION, "the server forbids a command"],
@@ -111,6 +111,8 @@ const LACKS: readonly Lack[] = [
   ],
   STRAYED,
 ];
+
+const OTHER_DATA = /WRONGTYPE|value is not an integer|increment or decrement would overflow/;
 
 /**
  * The typed error of a failure that will not pass by itself; undefined if another try may help. Any reply may pass that
@@ -135,12 +137,6 @@ export function finalError(
     const told = keys ? `the user of the connection may not use ${keys}` : what;
     return new UnsupportedServerError(lockName, `${told}: ${message}`, cause, cure);
   }
-  const wrongData = /WRONGTYPE.*|value is not an integer.*|increment or decrement would overflow.*/s.exec(
-    message,
-  );
-  if (wrongData) {
-    const [text] = wrongData;
-    return new WrongDataError(lockName, Object.assign(new Error(text), { name: cause.name }));
-  }
+  if (OTHER_DATA.test(message)) return new WrongDataError(lockName, cause);
   return BROKEN_SCRIPT.test(message) ? new RedisUnavailableError(lockName, cause) : undefined;
 }

@@ -32,7 +32,7 @@ export class KeepAlive {
   need(): void {
     if (this.#needs++ > 0) return;
     this.#timer.ref();
-    for (const connection of this.#connections) this.#revive(connection);
+    for (const connection of this.#connections) if (connection.status === "end") this.#revive(connection);
   }
 
   release(): void {

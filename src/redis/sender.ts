@@ -11,8 +11,8 @@ export class Sender {
   #legacy: boolean;
   /** The socket that commands of this tick are written to. */
   #stream: Stream | undefined;
-  /** How many commands of this tick went behind the first. */
-  #behind = 0;
+  /** How many commands of this tick were gathered after the first. */
+  #gathered = 0;
   /** The scripts that this client has run. The first run of each is an EVAL, so that it costs one command. */
   readonly #known = new Set<ScriptText>();
 
@@ -22,17 +22,18 @@ export class Sender {
   }
 
   /**
-   * Sends one script once; rejects with the error of ioredis. `anew`: the server did not know the script.
+   * Sends one script once; rejects with the error of ioredis. `isAlone`: nothing else is on its way. `anew`: the server did not
+   * know the script.
    * @throws synchronously, what {@link evalArguments} refuses
    */
-  send(call: ScriptCall, anew: boolean): Promise<unknown> {
+  send(call: ScriptCall, isAlone: boolean, anew: boolean): Promise<unknown> {
     const { legacy, modern } = call.script;
     const form = this.#legacy ? legacy : modern;
     if (anew || !this.#known.has(form)) {
       return this.#teach(form, evalArguments(form.text, call), call);
     }
     const command = evalArguments(form.sha1, call);
-    this.gather();
+    if (this.#stream || !isAlone) this.gather();
     return this.#connection.evalsha(...command);
   }
 
@@ -46,14 +47,14 @@ export class Sender {
       // Decided by the form that was sent, not by `#legacy`: the form of another call may have been refused meanwhile.
       if (form === call.script.legacy || !isShebangRefused(error)) throw error;
       this.#legacy = true;
-      return this.send(call, true);
+      return this.send(call, true, true);
     }
   }
 
   /**
-   * Lets the commands of one tick travel in few writes, because a write for each costs more than all else here. The
-   * first goes at once, as it may be the only one. The others go in groups, so that the server works while the rest is
-   * written. Who calls this before the first keeps that with the others: no other client's command comes between them.
+   * Lets the commands of one tick travel in few writes, because a write for each costs more than all else here. They go in
+   * groups, so that the server works while the rest is written. A command that is alone goes at once, unless somebody has
+   * called this before it: then no other client's command comes between it and the others.
    */
   gather(): void {
     const { stream } = this.#connection;
@@ -63,16 +64,16 @@ export class Sender {
       if (this.#stream) this.#flush();
       else nextTick(this.#flush);
       this.#stream = stream;
-      return;
+    } else {
+      if (++this.#gathered % COMMANDS_PER_WRITE > 0) return;
+      stream.uncork();
     }
-    if (this.#behind++ % COMMANDS_PER_WRITE > 0) return;
-    if (this.#behind > 1) stream.uncork();
     stream.cork();
   }
 
   readonly #flush = (): void => {
-    if (this.#behind > 0) this.#stream?.uncork();
-    this.#behind = 0;
+    this.#stream?.uncork();
     this.#stream = undefined;
+    this.#gathered = 0;
   };
 }

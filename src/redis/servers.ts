@@ -14,18 +14,37 @@ const SHORTEST_ATTEMPT = 1_000;
 /** Milliseconds: a call is timed from a moment before it is sent. */
 const TOLERANCE = 2;
 
-/** Tells from the calls to one server whether it answers; `now`: monotonic milliseconds. */
+/** Since when a server owes an answer that owes none. */
+const NOTHING = Number.POSITIVE_INFINITY;
+
+/** A command that has no answer yet. */
+interface Asking {
+  /** The server that owes the answer. */
+  readonly server: Server | undefined;
+  /** Since when that owes it, in monotonic milliseconds. */
+  readonly askedAt: number;
+}
+
+/** The commands without an answer. */
+interface Open {
+  all(): readonly Asking[];
+}
+
+/** What is known of one server; all times in monotonic milliseconds. */
 export class Server {
-  /** Calls to the server that are under way. */
-  #unanswered = 0;
-  /** Monotonic milliseconds: when it answered last, began to owe an answer, or was reset. */
+  /** When it answered last, or was reset; after a call was given up, since when it is silent. */
   #silentSince = 0;
   /** A call was given up without an answer, and none has come since. */
   #gaveUp = false;
+  readonly #open: Open;
   readonly #onAnswer = new Set<() => void>();
 
+  constructor(open: Open) {
+    this.#open = open;
+  }
+
   get owesAnswer(): boolean {
-    return this.#unanswered > 0;
+    return this.#owedSince < NOTHING;
   }
 
   /** True if it owes an answer, and has been silent for longer than so many milliseconds, or than a call had time. */
@@ -35,7 +54,9 @@ export class Server {
 
   /** True if it owes an answer, and has been silent for longer than so many milliseconds. */
   isSilentFor(ms: number, now: number): boolean {
-    return this.owesAnswer && now - this.#silentSince > ms;
+    if (now - this.#silentSince <= ms) return false;
+    const owedSince = this.#owedSince;
+    return owedSince < NOTHING && (this.#gaveUp || now - owedSince > ms);
   }
 
   /** Its connection is closed because of its silence: the next one gets as much time. */
@@ -44,15 +65,17 @@ export class Server {
     this.#silentSince = now;
   }
 
+  /** Since when it owes an answer; {@link NOTHING} if it owes none. */
+  get #owedSince(): number {
+    let since = NOTHING;
+    for (const { server, askedAt } of this.#open.all()) if (server === this) since = Math.min(since, askedAt);
+    return since;
+  }
+
   /** Calls back once, at the next answer, however late it comes. Returns a function that stops that. */
   onAnswer(callback: () => void): () => void {
     this.#onAnswer.add(callback);
     return () => this.#onAnswer.delete(callback);
-  }
-
-  /** A call to the server has begun. */
-  callBegun(now: number): void {
-    if (this.#unanswered++ === 0 && !this.#gaveUp) this.#silentSince = now;
   }
 
   /** The server has given an answer that can be used. */
@@ -65,14 +88,10 @@ export class Server {
     for (const callback of callbacks) callback();
   }
 
-  /** No answer came in time. */
-  gaveUp(): void {
+  /** No answer came in time to what it was asked at `askedAt`. */
+  gaveUp(askedAt: number): void {
+    if (!this.#gaveUp) this.#silentSince = Math.max(this.#silentSince, askedAt);
     this.#gaveUp = true;
-  }
-
-  /** A call to the server has ended, in whatever way. */
-  callEnded(): void {
-    this.#unanswered--;
   }
 }
 
@@ -80,6 +99,7 @@ export class Servers {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #commandTimeout: number;
+  readonly #open: Open;
   /** The one server, if the connection is no cluster. */
   readonly #only: Server | undefined;
   /** All servers, by address. */
@@ -90,10 +110,11 @@ export class Servers {
   #stop: () => void = noop;
 
   /** `commandTimeout`: milliseconds. */
-  constructor(connection: Connection, clock: Clock, commandTimeout: number) {
+  constructor(connection: Connection, clock: Clock, commandTimeout: number, open: Open) {
     this.#connection = connection;
     this.#clock = clock;
     this.#commandTimeout = commandTimeout;
+    this.#open = open;
     if (!isCluster(connection)) this.#only = this.at("");
     connection.on("error", (error: unknown) => this.#blame(error, this.#where));
     // A cluster stays ready when it loses a node.
@@ -131,7 +152,7 @@ export class Servers {
   }
 
   at(address: string): Server {
-    const server = this.#servers.get(address) ?? new Server();
+    const server = this.#servers.get(address) ?? new Server(this.#open);
     this.#servers.set(address, server);
     return server;
   }

@@ -845,7 +845,7 @@ type PlainKeep = Script<[...locks: string[]], [lease: number, ...owners_counts: 
 /** Keeps locks that their owners have: renews, extends, and notes counts. See lua/plain/keep.lua. */
 export const plainKeep: PlainKeep = /* @__PURE__ */ new Script(
   "plain/keep",
-  "list",
+  "number or list",
   "allow-oom",
   `local locks = KEYS
 local lease = ARGV[1]
@@ -860,7 +860,7 @@ redis.pcall('HSET', lock, owner, count) end
 replies[i] = 1
 else
 replies[i] = -redis.call('EXISTS', lock) end end
-return replies`,
+return replies[2] and replies or replies[1]`,
 );
 type PlainPass = Script<
   [lock: string, channel: string, tombstone: string, successorTombstone: string],
@@ -1057,7 +1057,7 @@ type ReadWriteKeep = Script<[...locks: string[]], [lease: number, ...owners_read
 /** Keeps what owners have of read-write locks, on both sides: renews, extends, and notes counts. See lua/read-write/keep.lua. */
 export const readWriteKeep: ReadWriteKeep = /* @__PURE__ */ new Script(
   "read-write/keep",
-  "list",
+  "number or list",
   "allow-oom",
   `local locks = KEYS
 local lease = ARGV[1]
@@ -1106,7 +1106,7 @@ elseif mode == 'read' then
 replies[i] = keep_reader(lock, owner, reads)
 else
 replies[i] = -redis.call('EXISTS', lock) end end
-return replies`,
+return replies[2] and replies or replies[1]`,
 );
 type SemaphoreAcquire = Script<[permits: string, marker: string], [count: number, markerTtl: number]>;
 /** Takes permits if that many are free, or all that are. See lua/semaphore/acquire.lua. */

@@ -16,8 +16,8 @@ export type AnyScript = Script<readonly string[], readonly Argument[]>;
 /** The forms of a script's replies. */
 export type ReplyForm = "number" | "list" | "number or list";
 
-/** What EVAL and EVALSHA take: the text or its hash, the number of keys, the keys, the arguments. */
-export type EvalArguments = [text: string, keys: number, ...rest: string[]];
+/** What EVAL and EVALSHA take: the text or its hash, the number of keys, the keys, the arguments. Connections flatten it. */
+export type EvalArguments = [text: string, count: number, keys: readonly string[], args: readonly Argument[]];
 
 /** Computes the hash when it is asked for, because a process runs few of the scripts. */
 class ScriptText {
@@ -66,18 +66,16 @@ export function isReplyOf({ reply: forms }: AnyScript, reply: unknown): boolean 
 }
 
 /**
- * The arguments of the EVAL or EVALSHA that runs `text`, the script's text or its hash: a fresh array.
+ * The arguments of the EVAL or EVALSHA that runs `text`, the script's text or its hash.
  *
  * Numbers travel as decimal text and Lua hands them on as they came: Lua's own conversion of a number to text turns
  * 2^53−1 into `9.007199254741e+15`. A number that is wrong is refused here, before anything is sent, because a script
  * that fails half-way is not rolled back.
  */
 export function evalArguments(text: string, { script, keys, args }: ScriptCall): EvalArguments {
-  const all: EvalArguments = [text, keys.length, ...keys];
   for (const value of args) {
     if (typeof value !== "string" && !(Number.isSafeInteger(value) && value >= 0))
       throw new RangeError(`${script.name}: a number must be a safe integer of at least 0, not ${value}`);
-    all.push(String(value));
   }
-  return all;
+  return [text, keys.length, keys, args];
 }

@@ -16,8 +16,8 @@ class Opening extends Request<true> {
     return this.wanted.look();
   }
 
-  protected override read(reply: unknown): Attempt<true> {
-    return readNumber(reply).permits > 0 ? { granted: false, ttl: -1 } : { granted: true, value: true };
+  protected override read(reply: unknown): Attempt {
+    return { isGranted: readNumber(reply).permits <= 0 };
   }
 
   protected override accept(): true {

@@ -39,7 +39,7 @@ export class SharedNumber extends Wanted {
   constructor(env: Env, kind: LockKind, lockName: string, key: string) {
     const isLatch = kind === "latch";
     // The opening of a latch takes nothing from those who wait for it.
-    super(env, lockName, key, { shared: isLatch });
+    super(env, lockName, key, { side: "only", shared: isLatch });
     this.kind = kind;
     this.channel = isLatch ? latchChannel(key, env.runner.isCluster) : semaphoreChannel(key);
   }

@@ -7,7 +7,6 @@ import { permitId } from "../base/ids.js";
 import { untilDeadline } from "../base/lease.js";
 import { permitLeases, tombstone } from "../base/names.js";
 import { quietly } from "../base/work.js";
-import type { Env } from "../env.js";
 import { permitsAcquire, permitsRelease, permitsRenew } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
 import { Leased } from "../watchdog/leased.js";
@@ -43,7 +42,7 @@ export function endPermit(number: SharedNumber, id: string): Promise<number> {
 }
 
 /** Takes one permit under an id that was not used before. Without a lease the watchdog keeps it. */
-export class TakePermit extends Request<string, Permit> {
+export class TakePermit extends Request<Permit> {
   readonly #id: string = permitId();
   readonly #lease: number | undefined;
 
@@ -58,21 +57,23 @@ export class TakePermit extends Request<string, Permit> {
     return permitsAcquire.with(keys, [this.#id, this.#leaseMs, number.publish]);
   }
 
-  protected override read(reply: unknown): Attempt<string> {
+  protected override read(reply: unknown): Attempt {
     const { clock, settings } = this.env;
-    const [word, free = 0, next = -1] = (reply as unknown[]).map(Number);
-    if (word !== 1) return { granted: false, ttl: next };
-    if (untilDeadline(this.#leaseMs, settings.drift, elapsed(this.sentAt, instant(clock))) === 0) {
+    const [word, free = 0, ttl = -1] = (reply as unknown[]).map(Number);
+    const isGranted = word === 1;
+    const left = untilDeadline(this.#leaseMs, settings.drift, elapsed(this.sentAt, instant(clock)));
+    if (isGranted && left === 0) {
       throw new LockLostError(this.lockName, "expired", clock.wall());
     }
-    return { granted: true, value: this.#id, remaining: free };
+    return { isGranted, free, ttl };
   }
 
-  protected override accept(id: string, waited: number): Permit {
+  protected override accept(): Permit {
     const number = this.wanted;
+    const id = this.#id;
     const lease = this.#lease;
     const permit = lease === undefined ? new KeptPermit(number, id, this.sentAt) : { id };
-    const about = { waited, nested: false, permitId: id };
+    const about = { waited: this.waited, nested: false, permitId: id };
     number.emit("acquired", lease === undefined ? about : { ...about, lease });
     return permit;
   }
@@ -103,7 +104,7 @@ export class KeptPermit extends Leased implements Permit {
   readonly #since: number;
 
   constructor(number: SharedNumber, id: string, sent: Instant) {
-    super();
+    super(number.env);
     this.number = number;
     this.id = id;
     this.#since = sent.wall;
@@ -112,10 +113,6 @@ export class KeptPermit extends Leased implements Permit {
     watchdog.renewAfter(this, sent, instant(clock));
     number.env.permits.live.add(this, permitKey(number, id));
     watchdog.watch(this);
-  }
-
-  get env(): Env {
-    return this.number.env;
   }
 
   /** Milliseconds since the permit was taken. */

@@ -6,17 +6,20 @@ import type { ScriptCall } from "../scripts/script.js";
 import { Waiter } from "../waiting/waiter.js";
 import type { SharedNumber } from "./number.js";
 
-/**
- * The answer to a try. Granted: `remaining` of the number is free for other calls. Refused: `ttl` is in how many
- * milliseconds it may be free without a message; -1 if that is not known.
- */
-export type Attempt<G> =
-  | { readonly granted: true; readonly value: G; readonly remaining?: number }
-  | { readonly granted: false; readonly ttl: number };
+/** The answer to a try. */
+export interface Attempt {
+  readonly isGranted: boolean;
+  /** How much it took. */
+  readonly taken?: number;
+  /** How much is left for other calls. */
+  readonly free?: number;
+  /** In how many milliseconds some may be free without a message; -1 if that is not known. */
+  readonly ttl?: number;
+}
 
-/** `G`: what a try is granted; `R`: what the call resolves with, or with undefined if it is refused and its time is up. */
-export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | undefined> {
-  #isUndone = false;
+/** `R`: what the call resolves with, or with undefined if it is refused and its time is up. */
+export abstract class Request<R> extends Waiter<SharedNumber, Attempt, R | undefined> {
+  #isGivenUp = false;
 
   constructor(number: SharedNumber, wait: number, signal: unknown) {
     super(number, { wait, signal: checkSignal(signal), begun: number.env.clock.mono() });
@@ -26,10 +29,10 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
   protected abstract get attempt(): ScriptCall;
 
   /** @throws LOCK_LOST if a grant came too late */
-  protected abstract read(reply: unknown): Attempt<G>;
+  protected abstract read(reply: unknown): Attempt;
 
   /** It is granted: what the call has of that is known, and told, before it resolves. */
-  protected abstract accept(granted: G, waited: number): R;
+  protected abstract accept(attempt: Attempt): R;
 
   override async start(): Promise<R | undefined> {
     const { env, lockName, asked } = this;
@@ -40,8 +43,8 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
     return traceCall(context, asked, () => super.start());
   }
 
-  protected override outcome(granted: G | undefined): R | undefined {
-    return granted === undefined ? undefined : this.accept(granted, this.waited);
+  protected override outcome(attempt: Attempt | undefined): R | undefined {
+    return attempt && this.accept(attempt);
   }
 
   override step(): void {
@@ -53,7 +56,7 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
   }
 
   protected override isGrant(reply: unknown): boolean {
-    return this.read(reply).granted;
+    return this.read(reply).isGranted;
   }
 
   protected override request(): ScriptCall | PlainCommand {
@@ -62,21 +65,19 @@ export abstract class Request<G, R = G> extends Waiter<SharedNumber, G, R | unde
 
   protected override answered(reply: unknown): void {
     const attempt = this.read(reply);
+    const { isGranted, free = 0, ttl = -1 } = attempt;
+    if (!isGranted) return this.refuse(ttl);
     const { site } = this;
-    this.rest();
-    if (!attempt.granted) return this.refuse(attempt.ttl);
-    this.grant(attempt.value);
-    if (attempt.remaining) site?.hintFor(attempt.remaining);
+    this.grant(attempt);
+    if (free > 0) site?.hintFor(free);
+  }
+
+  protected override ended(taken: boolean): void {
+    this.#isGivenUp = !taken;
   }
 
   protected override late(): void {
     // Over the connection of replicas a try can be behind its undo. A call that goes on gets what this try took by its next.
-    if (this.#isUndone && this.env.replicas) void this.undo();
-  }
-
-  protected override withdraw(): Promise<unknown> | undefined {
-    const undone = super.withdraw();
-    this.#isUndone ||= undone !== undefined;
-    return undone;
+    if (this.#isGivenUp && this.env.replicas) void this.undo();
   }
 }

@@ -21,7 +21,7 @@ export interface SemaphoreRunOptions extends SignalOptions {
 }
 
 /** Takes so many permits, or with 0 all that are free. Its tries count as one call, because they have one marker. */
-class Take<R> extends Request<number, R> {
+class Take<R> extends Request<R> {
   readonly #count: number;
   readonly #marker: string;
   readonly #as: (taken: number) => R;
@@ -42,13 +42,13 @@ class Take<R> extends Request<number, R> {
     return semaphoreAcquire.with([this.wanted.key, this.#marker], [this.#count, MARKER_TTL]);
   }
 
-  protected override read(reply: unknown): Attempt<number> {
+  protected override read(reply: unknown): Attempt {
     const [word, free = 0, taken = 0] = (reply as unknown[]).map(Number);
-    if (word !== 1) return { granted: false, ttl: -1 };
-    return { granted: true, value: taken, remaining: free };
+    return { isGranted: word === 1, free, taken };
   }
 
-  protected override accept(taken: number, waited: number): R {
+  protected override accept({ taken = 0 }: Attempt): R {
+    const { waited } = this;
     const got = this.#as(taken);
     if (this.#count > 0) this.wanted.emit("acquired", { waited, nested: false });
     return got;

@@ -22,7 +22,6 @@ import { onAbort } from "../base/abort-hub.js";
 import { instant } from "../base/clock.js";
 import { ClientClosedError, failure, isLockError } from "../base/errors.js";
 import { reasonOf } from "../base/events.js";
-import { trace } from "../base/trace.js";
 import { quietly } from "../base/work.js";
 import type { Env } from "../env.js";
 import type { Asked } from "../lock/options.js";
@@ -55,28 +54,24 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** When the server was last told that it waits, in monotonic milliseconds. */
   toldAt: number = Number.NEGATIVE_INFINITY;
   /** When the `waiting` event was sent, in monotonic milliseconds. */
-  declare waitsSince?: number;
-  /** Its name in the server's queue, or in what a release grants. */
-  declare wireId: string | undefined;
+  waitsSince: number | undefined;
   /** Its place in line. */
-  declare place?: Place | undefined;
-  declare site?: Site | undefined;
+  place: Place | undefined;
+  site: Site | undefined;
   /** The server may have, or may yet get, something of its tries. */
-  #isUnsure = false;
+  private isUnsure = false;
+  /** The clients know it. */
+  private isKnown = false;
   /** Undefined if nobody awaits the outcome. */
-  #resolve: ((outcome: unknown) => void) | undefined;
-  declare private stops?: (() => void)[];
+  private resolve: ((outcome: unknown) => void) | undefined;
+  private stops: (() => void)[] | undefined;
 
   constructor(wanted: W, asked: Limits & Partial<Asked>) {
-    super(wanted.env.runner);
+    super(wanted.env.runner, wanted.lockName);
     this.wanted = wanted;
     this.env = wanted.env;
     this.asked = asked;
     this.wait = asked.wait;
-  }
-
-  override get lockName(): string {
-    return this.wanted.lockName;
   }
 
   /** The id under which events tell of it. */
@@ -105,15 +100,15 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   abstract tryNow(): void;
 
   /** How events name it; permits have no owner. */
-  get #told(): { readonly ownerId?: string } {
+  private get told(): { readonly ownerId?: string } {
     return this.toldId === undefined ? {} : { ownerId: this.toldId };
   }
 
   /** Tells that it ends without a grant: by an abort, a close, or the time, if `error`, with which it rejects, is undefined. */
   protected tellEnd(error: unknown): void {
-    if (error === undefined && this.wait === 0) return this.wanted.emit("rejected", this.#told);
+    if (error === undefined && this.wait === 0) return this.wanted.emit("rejected", this.told);
     const reason = error === undefined ? "timeout" : reasonOf(error, this.asked.signal);
-    if (reason) this.wanted.emit("gaveUp", { ...this.#told, reason, waited: this.waited });
+    if (reason) this.wanted.emit("gaveUp", { ...this.told, reason, waited: this.waited });
   }
 
   /** Milliseconds since it was called. */
@@ -126,13 +121,13 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
 
   /** Undoes its tries, if the server may have, or may yet get, something of them. */
   protected withdraw(): Promise<unknown> | undefined {
-    if (!this.#isUnsure) return undefined;
-    this.#isUnsure = false;
+    if (!this.isUnsure) return undefined;
+    this.isUnsure = false;
     return this.undo();
   }
 
   override unsure(): void {
-    this.#isUnsure = true;
+    this.isUnsure = true;
   }
 
   protected override failed(error: unknown): void {
@@ -151,7 +146,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Resolves with its {@link outcome}. */
   start(): Promise<R> {
     return new Promise((resolve) => {
-      this.#resolve = resolve as (outcome: unknown) => void;
+      this.resolve = resolve as (outcome: unknown) => void;
       const { wait, signal } = this.asked;
       if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
         this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
@@ -209,17 +204,17 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
 
   /** It is granted what it wants. It is over before anybody is told of the grant: a listener cannot end it any more. */
   protected grant(value: G): void {
-    this.#finish(true);
-    this.#settle(this.outcome(value));
+    this.finish(true);
+    this.settle(this.outcome(value));
   }
 
   /** Somebody else has it; `ttl`: ms until the holder's lease ends, -1 if it has no end. */
   protected refuse(ttl: number): void {
     this.unanswered = false;
     if (this.wait === 0) {
-      this.#finish(false);
+      this.finish(false);
       this.tellEnd(undefined);
-      return this.#settle(this.outcome(undefined));
+      return this.settle(this.outcome(undefined));
     }
     this.announce();
     if (this.state !== "over") this.env.sites.of(this).refused(this, this.env.sites.untilNextTry(ttl));
@@ -228,7 +223,7 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   /** Its try got no answer, or an error. */
   protected fail(error: unknown): void {
     this.unanswered = isLockError(error, "UNAVAILABLE");
-    if (isLockError(error, "REPLICAS")) return void this.#giveBack(error);
+    if (isLockError(error, "REPLICAS")) return void this.giveBackGrant(error);
     if (!this.hasWaited || this.wait === 0 || !this.unanswered) return this.end(error);
     // The lock may have been released meanwhile, and the message missed: the late answer makes it try.
     const server = this.env.runner.servers.of(this.wanted.key);
@@ -247,11 +242,11 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   end(reason: unknown): void {
     if (this.state === "over") return;
     const isRefused = reason === TIME_IS_UP && this.isRefused;
-    this.#finish(false);
+    this.finish(false);
     const error = reason === TIME_IS_UP ? this.unavailable() : reason;
     this.tellEnd(isRefused ? undefined : error);
-    if (isRefused) this.#settle(this.outcome(undefined));
-    else if (this.#resolve) this.#settle(failure(error));
+    if (isRefused) this.settle(this.outcome(undefined));
+    else if (this.resolve) this.settle(failure(error));
   }
 
   override close(): void {
@@ -265,12 +260,12 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.waitsSince = this.env.clock.mono();
     this.known();
     for (const { presence } of this.wanted.envs) presence.begin();
-    trace?.('lock "%s": %s waits', this.lockName, this.toldId);
-    this.wanted.emit("waiting", this.#told);
+    this.wanted.emit("waiting", this.told);
   }
 
   /** It may stand without a command from now on: the close of any client ends it. */
   protected known(): void {
+    this.isKnown = true;
     for (const { sites } of this.wanted.envs) sites.calls.add(this);
   }
 
@@ -294,22 +289,22 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   }
 
   /** A grant that too few replicas have is given back before the call rejects. */
-  async #giveBack(error: unknown): Promise<void> {
+  private async giveBackGrant(error: unknown): Promise<void> {
     this.unsure();
     await quietly(this.env.runner.withTimeout(this.lockName, this.withdraw() ?? Promise.resolve()));
     this.end(error);
   }
 
-  #settle(outcome: unknown): void {
-    const resolve = this.#resolve;
+  private settle(outcome: unknown): void {
+    const resolve = this.resolve;
     // What it resolves with may be garbage before this call is: a group's hold knows the call.
-    this.#resolve = undefined;
+    this.resolve = undefined;
     resolve?.(outcome);
   }
 
-  #finish(taken: boolean): void {
+  private finish(taken: boolean): void {
     this.state = "over";
-    for (const { sites } of this.wanted.envs) sites.calls.remove(this);
+    if (this.isKnown) for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     if (this.stop() && !taken) this.unsure();
     for (const stop of this.stops ?? []) stop();
     this.site?.leave(this, taken);

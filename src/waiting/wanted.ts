@@ -1,5 +1,5 @@
 /** What a call can want and wait for: one side of a lock, the members of a group, permits, the opening of a latch. */
-import type { Details, LockEventName, LockKind } from "../base/events.js";
+import type { Details, LockEventName, LockKind, Named } from "../base/events.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 
@@ -31,16 +31,12 @@ export abstract class Wanted {
     this.traits = traits;
   }
 
-  get side(): Side {
-    return "only";
-  }
-
   /** Calls that want the same wait at one site, and get it in order. */
   get siteName(): string {
-    return this.siteOf(this.side);
+    return this.siteOf(this.traits.side);
   }
 
-  protected siteOf(side: Side): string {
+  siteOf(side: Side): string {
     return `${this.kind}/${side}/${this.key}`;
   }
 
@@ -59,8 +55,8 @@ export abstract class Wanted {
     return this.env.runner.publishCommand;
   }
 
-  /** Emits an event about it on each client. */
-  emit<E extends LockEventName>(event: E, details: Details<E>): void {
-    for (const { events } of this.envs) events.emit(event, details, this);
+  /** Emits an event about it; `of`: its owner's wire id. */
+  emit<E extends LockEventName>(event: E, details: Details<E>, of?: Named): void {
+    this.env.events.emit(event, details, this, of);
   }
 }

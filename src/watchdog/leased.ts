@@ -23,11 +23,15 @@ export abstract class Leased implements Due {
   term = 0;
   /** The local deadline, in monotonic milliseconds. It has also passed when the wall clock says so. */
   endsAt = 0;
-  #endsAtWall = 0;
+  private endsAtWall = 0;
   /** Epoch milliseconds at which it was last known to be held: when what the server has answered was sent. */
   protected knownAt = 0;
+  readonly env: Env;
 
-  abstract get env(): Env;
+  constructor(env: Env) {
+    this.env = env;
+  }
+
   /** The watchdog keeps it. */
   abstract readonly isRenewed: boolean;
   /** The renewal that is due; undefined if it is not wanted any more. */
@@ -59,7 +63,7 @@ export abstract class Leased implements Due {
 
   /** Milliseconds to the deadline; below 0 if it has passed. */
   left({ mono, wall }: Instant): number {
-    return Math.min(this.endsAt - mono, this.#endsAtWall - wall);
+    return Math.min(this.endsAt - mono, this.endsAtWall - wall);
   }
 
   /** Whether the server's word on its renewal says that the server has it. */
@@ -73,7 +77,7 @@ export abstract class Leased implements Due {
     const ms = untilDeadline(lease, this.env.settings.drift, 0);
     this.knownAt = Math.max(this.knownAt, sent.wall);
     this.endsAt = Math.max(this.endsAt, sent.mono + ms);
-    this.#endsAtWall = Math.max(this.#endsAtWall, sent.wall + ms);
+    this.endsAtWall = Math.max(this.endsAtWall, sent.wall + ms);
   }
 
   /** Brings the deadline forward, here alone, to `lease` milliseconds from now; false if that is later. */
@@ -83,7 +87,7 @@ export abstract class Leased implements Due {
     if (ms > this.left(now)) return false;
     this.term++;
     this.endsAt = now.mono + ms;
-    this.#endsAtWall = now.wall + ms;
+    this.endsAtWall = now.wall + ms;
     this.env.watchdog.watch(this);
     return true;
   }

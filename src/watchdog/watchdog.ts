@@ -8,7 +8,6 @@
 import { elapsed, type Instant, instant } from "../base/clock.js";
 import { renewalInterval, retryInterval } from "../base/lease.js";
 import { TimerHeap } from "../base/timer-heap.js";
-import { trace } from "../base/trace.js";
 import { Command } from "../redis/command.js";
 import type { CommandRunner } from "../redis/command-runner.js";
 import { isOfOneKey } from "../redis/failures.js";
@@ -152,7 +151,6 @@ export class Watchdog {
   }
 
   #suspend({ leased }: Renewal, cause: unknown): void {
-    trace?.("a renewal got no answer");
     const { isHeld } = leased;
     leased.renewing--;
     if (!isHeld) return;
@@ -166,13 +164,12 @@ export class Watchdog {
 
 /** Renews many. An error concerns all locks of the batch, so the command names none. */
 class RenewalCommand extends Command {
-  override readonly lockName = "";
   readonly #watchdog: Watchdog;
   readonly #batch: readonly Renewal[];
   readonly #lease: number;
 
   constructor(runner: CommandRunner, watchdog: Watchdog, batch: readonly Renewal[], lease: number) {
-    super(runner);
+    super(runner, "");
     this.#watchdog = watchdog;
     this.#batch = batch;
     this.#lease = lease;
@@ -201,6 +198,7 @@ class RenewalCommand extends Command {
   }
 }
 
+/** Of one renewal the answer is a word, of several a list. */
 function wordsOf(reply: unknown): number[] {
-  return (reply as unknown[]).map(Number);
+  return [reply].flat().map(Number);
 }

@@ -129,7 +129,7 @@ describe("client options", () => {
 
   test.each([
     [{ drift: 0.7 }, "below 0.666", "30000", "0.7"],
-    [{ drift: 0.665, watchdogTimeout: 300 }, "below 0.659", "300", "0.665"],
+    [{ drift: 0.665, watchdogTimeout: 300 }, "below 0.66,", "300", "0.665"],
     [{ drift: -1 }, "below 0.666", "30000", "-1"],
   ])(
     "a drift that leaves no time to renew a hold is refused, with the bound: %o [B15]",
@@ -155,38 +155,38 @@ describe("the connection", () => {
   afterEach(nothingSent);
 
   test.each([
-    ["undefined", undefined, "not undefined"],
-    ["null", null, "not null"],
-    ["a URL", "redis://127.0.0.1", "LockClient.connect takes a URL"],
-    ["options", { host: "127.0.0.1" }, "LockClient.connect takes the options of one"],
-    ["a number", 6379, "not 6379"],
-    ["another client", { get() {}, set() {}, on() {} }, "redis must be an ioredis Redis or Cluster"],
-    ["a client of node-redis", createClient(), "import { fromNodeRedis } from 'holdfast/node-redis'"],
-    [
-      "one that cannot be duplicated",
-      { evalsha() {}, eval() {} },
-      "redis must be an ioredis Redis or Cluster",
-    ],
-  ])("new LockClient: %s, with what to do about it", (_, value, told) => {
-    expect(throws(() => new LockClient(as(value)), TypeError).message).toContain(told);
+    ["undefined", undefined],
+    ["null", null],
+    ["a URL", "redis://127.0.0.1"],
+    ["options", { host: "127.0.0.1" }],
+    ["a number", 6379],
+    ["another client", { get() {}, set() {}, on() {} }],
+    ["a client of node-redis", createClient()],
+    ["one that cannot be duplicated", { evalsha() {}, eval() {}, options: {} }],
+  ])("new LockClient refuses %s, and says what it takes", (_, value) => {
+    expect(throws(() => new LockClient(as(value)), TypeError).message).toMatch(
+      /must be an ioredis Redis or Cluster.*fromNodeRedis\(client\).*LockClient[.]connect takes a URL or options/,
+    );
   });
 
   test.each([
-    ["undefined", undefined, /ioredis options, not undefined/],
-    ["null", null, /ioredis options, not null/],
-    ["a number", 6379, /ioredis options, not 6379/],
-    ["another protocol", "http://127.0.0.1", /a redis:\/\/ or rediss:\/\/ URL/],
-    ["a bare host", "127.0.0.1", /a redis:\/\/ or rediss:\/\/ URL/],
-    ["empty", "", /a redis:\/\/ or rediss:\/\/ URL/],
-    ["an option url", { url: "redis://127.0.0.1" }, /give the URL itself/],
-    ["a URL object", new URL("redis://127.0.0.1"), /href/],
-    ["a URL with a path", "redis://127.0.0.1:6379/abc", /path of a URL is the number of a database/],
-    ["nodes of a cluster", [{ host: "127.0.0.1" }], /new LockClient\(new Cluster\(nodes\)\)/],
-    ["a connection", new Redis({ lazyConnect: true }), /new LockClient\(connection\)/],
-    ["a cluster", new Cluster([], { lazyConnect: true }), /new LockClient\(connection\)/],
-    ["a client of the package redis", createClient(), /new LockClient\(connection\)/],
-  ])("LockClient.connect, which says what to do: %s [B46] [B275]", (_, value, advice) => {
-    expect(throws(() => LockClient.connect(as(value)), TypeError).message).toMatch(advice);
+    ["undefined", undefined],
+    ["null", null],
+    ["a number", 6379],
+    ["another protocol", "http://127.0.0.1"],
+    ["a bare host", "127.0.0.1"],
+    ["an empty text", ""],
+    ["an option url", { url: "redis://127.0.0.1" }],
+    ["a URL object", new URL("redis://127.0.0.1")],
+    ["a URL with a path", "redis://127.0.0.1:6379/abc"],
+    ["nodes of a cluster", [{ host: "127.0.0.1" }]],
+    ["a connection", new Redis({ lazyConnect: true })],
+    ["a cluster", new Cluster([], { lazyConnect: true })],
+    ["a client of the package redis", createClient()],
+  ])("LockClient.connect refuses %s, and says what it takes [B46] [B275]", (_, value) => {
+    expect(throws(() => LockClient.connect(as(value)), TypeError).message).toMatch(
+      /URL \(a string.*number of a database.*ioredis options.*connection or Cluster.*new LockClient\(connection\)/,
+    );
   });
 });
 

@@ -165,9 +165,9 @@ describe.each(VERSIONS)("%s", (version, redis) => {
     expect(() => fromNodeRedis(given as never)).toThrow(told);
   });
 
-  test("a client that has not gone through fromNodeRedis is refused, with what to import", () => {
+  test("a client that has not gone through fromNodeRedis is refused, with where it goes", () => {
     const raw = () => new LockClient(make() as never);
     expect(raw).toThrow(TypeError);
-    expect(raw).toThrow("import { fromNodeRedis } from 'holdfast/node-redis'");
+    expect(raw).toThrow("fromNodeRedis(client) of holdfast/node-redis");
   });
 });

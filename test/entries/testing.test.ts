@@ -83,22 +83,21 @@ const asOptions = (given: unknown) => () => createTestClient(given as object);
 const asTime = (call: "advance" | "outage", ms: unknown) => () => createTestClient()[call](ms as number);
 
 test.each<[what: string, call: () => unknown, error: Error | typeof TypeError]>([
-  ...[1, true, null, "x", [], [createTestServer()], () => {}, Symbol("s")].map(
-    (given): [string, () => unknown, Error] => {
-      const told = Array.isArray(given)
-        ? "an array"
-        : typeof given === "function"
-          ? "a function"
-          : String(given);
-      const text = typeof given === "string" ? '"x"' : told;
-      return [
-        text,
-        asOptions(given),
-        new TypeError(`createTestClient: options must be an object, not ${text}`),
-      ];
-    },
-  ),
+  ...[1, true, null, "x", [], () => {}, Symbol("s")].map((given): [string, () => unknown, Error] => {
+    const told = Array.isArray(given)
+      ? "an instance of Array"
+      : typeof given === "function"
+        ? "a function"
+        : String(given);
+    const text = typeof given === "string" ? '"x"' : told;
+    return [
+      text,
+      asOptions(given),
+      new TypeError(`createTestClient: options must be an object, not ${text}`),
+    ];
+  }),
   ["a Map", asOptions(new Map()), TypeError],
+  ["a list of servers", asOptions([createTestServer()]), TypeError],
   ["a server in the place of options", asOptions(createTestServer()), TypeError],
   ["an unknown option", asOptions({ colour: "red" }), TypeError],
   ["a server that is none", asOptions({ server: {} }), TypeError],

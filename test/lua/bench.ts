@@ -243,12 +243,12 @@ export class Bench {
   runner(script: AnyScript, redis: Redis = this.redis, form: Form = FORM) {
     return async (keys: Named, args: Named): Promise<unknown> => {
       const { text: lua, sha1 } = scriptText(script, form);
-      const [hash, ...rest] = evalArguments(sha1, callOf(script, { ...keys, ...args }));
+      const [hash, count, ...rest] = evalArguments(sha1, callOf(script, { ...keys, ...args }));
       try {
-        return await redis.evalsha(hash, ...rest);
+        return await redis.evalsha(hash, count, ...rest.flat());
       } catch (error) {
         if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-        return await redis.eval(lua, ...rest);
+        return await redis.eval(lua, count, ...rest.flat());
       }
     };
   }

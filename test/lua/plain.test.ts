@@ -68,13 +68,13 @@ scriptTable(bench, plainKeep, {
     "1: the TTL is raised, and the count is set": {
       given: both(15_000, "1", "4"),
       args: { counts: ["2"] },
-      reply: [1],
+      reply: 1,
       after: both(30_000, "2", "4"),
       thrifty: true,
     },
     "1: a longer TTL stays, and so does the count": {
       given: mine(60_000, "12"),
-      reply: [1],
+      reply: 1,
     },
     "0 and -1: what is gone or another's stays so, and its neighbours are kept": {
       given: { ...strangers, ...neighbours(15_000) },
@@ -87,7 +87,7 @@ scriptTable(bench, plainKeep, {
       given: mine(15_000),
       args: { counts: ["2"] },
       mayNot: "hset",
-      reply: [1],
+      reply: 1,
       after: mine(30_000),
     },
   },

@@ -201,14 +201,14 @@ scriptTable(bench, readWriteKeep, {
     "1: a reader's TTLs are raised, and its count is set; nobody else is kept alive": {
       given: reading({ [ME]: [15_000], [OTHER]: [20_000] }),
       args: { reads: ["3"] },
-      reply: [1],
+      reply: 1,
       after: reading({ [ME]: [30_000, 0, 0], [OTHER]: [20_000] }),
       thrifty: true,
     },
     "1: longer TTLs stay, and so does the count: none is sent": {
       given: reading({ [ME]: [60_000, 0], [OTHER]: [90_000] }),
       args: { reads: [""] },
-      reply: [1],
+      reply: 1,
     },
     ...each(
       "the writer's counts are set, and its TTLs raised: %s",
@@ -220,7 +220,7 @@ scriptTable(bench, readWriteKeep, {
       ([given, reads, writes, found, after]) => ({
         given,
         args: { reads: [reads], writes: [writes] },
-        reply: [found],
+        reply: found,
         after,
         thrifty: true,
       }),
@@ -228,7 +228,7 @@ scriptTable(bench, readWriteKeep, {
     "a reader whose key has lapsed is not made anew: -1: others read": {
       given: reading({ [ME]: [0], [OTHER]: [15_000] }),
       args: { reads: ["1"] },
-      reply: [-1],
+      reply: -1,
     },
     "0 and -1: what is gone or another's stays so, and its neighbours are kept": {
       given: { ...strangers, ...neighbours(15_000) },
@@ -241,7 +241,7 @@ scriptTable(bench, readWriteKeep, {
       given: writing(15_000, "1", [10_000]),
       args: { reads: ["1"], writes: ["2"] },
       mayNot: "hset",
-      reply: [3],
+      reply: 3,
       after: writing(30_000, "1", [30_000]),
     },
   },

@@ -1,5 +1,5 @@
 /** Commands that go to one server one behind the other, on one connection: what the core calls a pipeline. */
-import type { Pipeline } from "../../redis/connection.js";
+import type { EvalArguments, Pipeline } from "../../redis/connection.js";
 import { named, PLAINLY, type PlainClient } from "./clients.js";
 
 export class CommandList implements Pipeline {
@@ -12,8 +12,8 @@ export class CommandList implements Pipeline {
     this.#clientOf = clientOf;
   }
 
-  eval(text: string, keys: number, ...rest: string[]): this {
-    return this.#add(["EVAL", text, String(keys), ...rest], rest[0]);
+  eval(...args: EvalArguments): this {
+    return this.#add(["EVAL", ...args.flat().map(String)], args[2][0]);
   }
 
   wait(replicas: number, timeout: number): this {

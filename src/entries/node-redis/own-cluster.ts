@@ -9,6 +9,7 @@ import { microtask, setTimeout } from "../../base/platform.js";
 import type {
   ClusterConnection,
   ConnectionOptions,
+  EvalArguments,
   ServerConnection,
   Stream,
 } from "../../redis/connection.js";
@@ -127,12 +128,12 @@ export class OwnCluster extends Emitter implements ClusterConnection {
     return new OwnCluster(this.#given, options);
   }
 
-  evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown> {
-    return this.#send(["EVALSHA", sha1, String(keys), ...rest], rest[0]);
+  evalsha(...args: EvalArguments): Promise<unknown> {
+    return this.#send(["EVALSHA", ...args.flat().map(String)], args[2][0]);
   }
 
-  eval(text: string, keys: number, ...rest: string[]): Promise<unknown> {
-    return this.#send(["EVAL", text, String(keys), ...rest], rest[0]);
+  eval(...args: EvalArguments): Promise<unknown> {
+    return this.#send(["EVAL", ...args.flat().map(String)], args[2][0]);
   }
 
   call(...args: string[]): Promise<unknown> {

@@ -6,7 +6,12 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { clearTimeout, setTimeout } from "../../base/platform.js";
-import type { ConnectionOptions, Stream, SubscriberConnection } from "../../redis/connection.js";
+import type {
+  ConnectionOptions,
+  EvalArguments,
+  Stream,
+  SubscriberConnection,
+} from "../../redis/connection.js";
 import { ChannelChanges } from "./channel-changes.js";
 import {
   another,
@@ -150,12 +155,12 @@ export class OwnConnection extends Emitter implements SubscriberConnection {
     return new OwnConnection(this.#source, options);
   }
 
-  evalsha(sha1: string, keys: number, ...rest: string[]): Promise<unknown> {
-    return this.send(["EVALSHA", sha1, String(keys), ...rest]);
+  evalsha(...args: EvalArguments): Promise<unknown> {
+    return this.send(["EVALSHA", ...args.flat().map(String)]);
   }
 
-  eval(text: string, keys: number, ...rest: string[]): Promise<unknown> {
-    return this.send(["EVAL", text, String(keys), ...rest]);
+  eval(...args: EvalArguments): Promise<unknown> {
+    return this.send(["EVAL", ...args.flat().map(String)]);
   }
 
   call(...args: string[]): Promise<unknown> {

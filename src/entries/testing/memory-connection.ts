@@ -58,7 +58,7 @@ export class MemoryConnection extends EventEmitter {
   call(...command: Argument[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.status === "end") return reject(new Error("Connection is closed."));
-      const request = { command: command.map((word) => toBytes(String(word))), resolve, reject };
+      const request = { command: command.flat().map((word) => toBytes(String(word))), resolve, reject };
       if (this.status === "ready") this.#send(request);
       else this.#queue.push(request);
     });

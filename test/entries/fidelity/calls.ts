@@ -35,7 +35,7 @@ export function randomCall(random: Random, script: AnyScript, now: number): Case
     const named = typeof value === "string" ? [value] : [...new Set(value)];
     return name === "channel" ? [] : named.flatMap((key) => stateOf(random, name, key, now));
   });
-  return { setUp, command: ["EVAL", ...encoded.map(String)] };
+  return { setUp, command: ["EVAL", ...encoded.flat().map(String)] };
 }
 
 function keyOf(name: string, lock: string, [owner = "x"]: readonly string[]): string {

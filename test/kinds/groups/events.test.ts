@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { type LockEventName, MultiLock } from "../../../src/index.js";
 import { EVENTS } from "../../support/event-names.js";
-import { FAIR, GROUPS, READ, RED, row, WRITE, watch } from "../../support/place/index.js";
+import { FAIR, GROUPS, NAME, READ, RED, row, WRITE, watch } from "../../support/place/index.js";
 import { type Apart, multiRow } from "./apart.js";
 
 interface Told {
@@ -96,6 +96,23 @@ multiRow(
       expect.objectContaining({ lockName: "a,b", ownerId: hold.ownerId, reason: "forced" }),
     );
     await hold.unlock().catch(() => {});
+  },
+);
+
+row(
+  "a member that is lost before a majority has granted the lock is told neither as acquired nor as lost [§1 events]",
+  { kinds: [RED] },
+  async ({ a, lock, settle }) => {
+    const told = listen({ a });
+    a.at(1, 2).keep("replies");
+    const call = watch(lock.lock());
+    await settle();
+    await a.clients[0]?.getLock(NAME).forceUnlock();
+    await a.letGo();
+    await call.value?.unlock();
+    await settle();
+    const life = ["acquired", "released"];
+    expect(told.map((each) => lifeOf(each, "lock"))).toEqual([[], life, life]);
   },
 );
 

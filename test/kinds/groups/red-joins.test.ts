@@ -28,7 +28,7 @@ redRow(
 
 redRow(
   "a late grant on its way while the hold ends goes with it: given back, expired or aborted [§4 red]",
-  async ({ a, red, pass, settle, heldOn }) => {
+  async ({ a, red, pass, settle, heldOn, servers }) => {
     a.at(2).keep("replies");
     const given = await red.lock({ lease: LEASE });
     expect(heldOn()).toEqual([0, 1, 2]);
@@ -37,6 +37,8 @@ redRow(
     expect(heldOn()).toEqual([]);
     await a.letGo();
     expect([given.members.length, heldOn()]).toEqual([2, []]);
+    // The late grant asks for no second END.
+    expect(servers.map((server) => server.took().length)).toEqual([2, 2, 2]);
 
     a.at(2).keep("replies");
     const over = await red.lock({ lease: 40_000 });

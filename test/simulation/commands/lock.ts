@@ -198,7 +198,7 @@ export class Lock {
       ...more,
     };
     const text = this.#settings.edit?.(script.name, script.modern.text) ?? script.modern.text;
-    const words = evalArguments(text, callOf(script, all)).map(String);
+    const words = evalArguments(text, callOf(script, all)).flat().map(String);
     const run = () => this.#read(verb, this.server.execute(["eval", ...words]));
     return { verb, text: `${verb} ${what}`, w, ends, run, hasForced: false };
   }
