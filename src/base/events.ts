@@ -91,7 +91,7 @@ function tell(this: (payload: unknown) => void, payload: unknown): void {
 }
 
 /** What has a wire id, which is made only if somebody listens. */
-export interface Named {
+export interface Identified {
   readonly wireId: string;
 }
 
@@ -111,7 +111,7 @@ export class Events {
   }
 
   /** Counts an event, and tells it to listeners; `about`: the lock that it is about, `of`: whose wire id is its owner's. */
-  emit<E extends LockEventName>(event: E, details: Details<E>, about?: LockEvent, of?: Named): void {
+  emit<E extends LockEventName>(event: E, details: Details<E>, about?: LockEvent, of?: Identified): void {
     this.figures.count(event, details as object);
     if (this.#emitter.listenerCount(event) === 0) return;
     const owner = of && { ownerId: of.wireId };

@@ -44,10 +44,10 @@ export abstract class GroupCall<M extends Members = Members>
 
   protected override outcome(hold: HoldRecord<GroupGrant> | undefined): unknown {
     if (!hold) return null;
-    const { seats, wireId: ownerId, isNested: nested } = hold.grant;
+    const { seats, isNested: nested } = hold.grant;
     if (!this.asked.frame) this.owner.opened(hold);
     for (const seat of seats) seat.tell();
-    this.wanted.emit("acquired", { ownerId, waited: this.waited, nested });
+    this.wanted.emit("acquired", { waited: this.waited, nested }, hold.grant);
     follow(this.wanted, hold);
     return multiViewOf(hold);
   }

@@ -126,7 +126,7 @@ export class GroupGrant implements Held {
     const held = Math.max(0, since - this.hold.acquiredAt);
     this.#drop();
     this.hold.lose(withErrors(new LockLostError(this.lockName, reason, since), losses));
-    this.members.emit("lost", { ownerId: this.wireId, reason, held });
+    this.members.emit("lost", { reason, held }, this);
   }
 
   /** What is granted from now on is not wanted. */
@@ -148,7 +148,7 @@ export class GroupGrant implements Held {
     }
     if (!hold.isTold) return;
     hold.isTold = false;
-    members.emit("released", { ownerId: this.wireId, held: this.clock.wall() - hold.acquiredAt });
+    members.emit("released", { held: this.clock.wall() - hold.acquiredAt }, this);
   }
 
   /** Waits until a quorum of members has done its work. Resolves with the error of work that too few have done. */

@@ -1,6 +1,6 @@
 /** The members of a group of locks: their order, how many of them make a hold, and what events call the group. */
 import { type LockError, tellCaller } from "../base/errors.js";
-import type { Details, LockEventName, LockKind, Named } from "../base/events.js";
+import type { Details, Identified, LockEventName, LockKind } from "../base/events.js";
 import type { Env } from "../env.js";
 import type { Kind } from "../kinds/kind.js";
 import { kindOf, Lock } from "../lock/lock.js";
@@ -94,7 +94,7 @@ export class Members extends Wanted {
   }
 
   /** On each of its clients. */
-  override emit<E extends LockEventName>(event: E, details: Details<E>, of?: Named): void {
+  override emit<E extends LockEventName>(event: E, details: Details<E>, of?: Identified): void {
     for (const { events } of this.envs) events.emit(event, details, this, of);
   }
 

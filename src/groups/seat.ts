@@ -72,7 +72,7 @@ export class Seat extends Call {
     const { hold, wanted, isNested: nested, waited } = this;
     if (hold?.state !== "live") return;
     hold.isTold = true;
-    wanted.emit("acquired", { ownerId: hold.grant.wireId, waited, nested });
+    wanted.emit("acquired", { waited, nested }, hold.grant);
   }
 
   /** The group waits. */

@@ -1,5 +1,5 @@
 /** What a call can want and wait for: one side of a lock, the members of a group, permits, the opening of a latch. */
-import type { Details, LockEventName, LockKind, Named } from "../base/events.js";
+import type { Details, Identified, LockEventName, LockKind } from "../base/events.js";
 import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 
@@ -56,7 +56,7 @@ export abstract class Wanted {
   }
 
   /** Emits an event about it; `of`: its owner's wire id. */
-  emit<E extends LockEventName>(event: E, details: Details<E>, of?: Named): void {
+  emit<E extends LockEventName>(event: E, details: Details<E>, of?: Identified): void {
     this.env.events.emit(event, details, this, of);
   }
 }
