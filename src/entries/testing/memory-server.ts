@@ -30,6 +30,8 @@ export type Subscriber = (channel: string, message: string) => void;
 
 /** One interpreter for all servers: a script is compiled once for all of them, and keeps nothing from run to run. */
 let lua: Lua | undefined;
+/** The hashes of scripts, by text. */
+const hashes = new Map<string, string>();
 let servers = 0;
 let ports = 0;
 
@@ -174,7 +176,7 @@ export class MemoryServer {
     const text = command === "eval" ? script : this.#scripts.get(script.toLowerCase());
     if (text === undefined) throw new ReplyError("NOSCRIPT No matching script. Please use EVAL.");
     lua ??= new Lua();
-    if (command === "eval") this.#scripts.set(createHash("sha1").update(text, "latin1").digest("hex"), text);
+    if (command === "eval") this.#scripts.set(hashOf(text), text);
     return lua.run(text, rest.slice(0, Number(keys)), rest.slice(Number(keys)), ([name = "", ...args]) =>
       this.#run(
         name.toLowerCase(),
@@ -184,6 +186,12 @@ export class MemoryServer {
       ),
     );
   }
+}
+
+function hashOf(script: string): string {
+  const hash = hashes.get(script) ?? createHash("sha1").update(script, "latin1").digest("hex");
+  hashes.set(script, hash);
+  return hash;
 }
 
 function newRunId(): string {

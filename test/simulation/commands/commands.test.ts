@@ -9,7 +9,7 @@ import { playCommands } from "../run.mjs";
 import { play } from "./history.js";
 import { PLANTED } from "./planted.js";
 
-const HISTORIES = Number(process.env.HOLDFAST_HISTORIES ?? 6_000);
+const HISTORIES = Number(process.env.HOLDFAST_HISTORIES ?? 20_000);
 
 /** Milliseconds of a history on a busy machine; only a limit. */
 const SLOW = 50;
