@@ -18,10 +18,10 @@ const LAYERS = {
       "Permits have no owner: semaphores wait as locks do, and use nothing of what holds and owns locks.",
   },
   kinds: {
-    may: ["lock", "waiting/wanted", "watchdog", "scripts", "base"],
+    may: ["waiting/wanted", "watchdog", "scripts", "base"],
     knows: ["env"],
     comment:
-      "A kind says how its steps look on the wire; of a lock it knows how its two sides are handed out.",
+      "A kind is what calls want, and a table of scripts, keys and arguments: it decides nothing of waiting, owners or time.",
   },
   lock: {
     may: ["kinds/kind", "owner", "waiting", "watchdog", "redis", "scripts", "base"],
@@ -83,14 +83,6 @@ const layerRules = Object.entries(LAYERS).flatMap(([layer, { may, knows = [], co
 module.exports = {
   forbidden: [
     ...layerRules,
-    {
-      name: "kinds-decide-nothing",
-      severity: "error",
-      comment:
-        "A kind is what calls want, and a table of scripts, keys and arguments. Only the read-write lock is more: two sides, each a lock.",
-      from: { path: "^src/kinds/", pathNot: "^src/kinds/read-write-lock[.]ts$" },
-      to: { path: "^src/(lock|waiting|owner)/", pathNot: "^src/waiting/wanted[.]ts$" },
-    },
     {
       name: "env-is-passed-down",
       severity: "error",

@@ -16,8 +16,8 @@ import type { LockInfo } from "./inspection/lock-info.js";
 import { Fair } from "./kinds/fair.js";
 import { Fenced } from "./kinds/fenced.js";
 import { Kind } from "./kinds/kind.js";
-import { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
-import { FairLock, FencedLock, Lock } from "./lock/lock.js";
+import { Read, Write } from "./kinds/read-write.js";
+import { FairLock, FencedLock, Lock, ReadWriteLock, type ReadWriteLockOptions } from "./lock/lock.js";
 import { Owner } from "./owner/owner.js";
 import { connectionTo } from "./redis/connect.js";
 import { checkConnection, type RedisConnection } from "./redis/connection.js";
@@ -82,7 +82,11 @@ export class LockClient {
   getReadWriteLock(name: string, options?: ReadWriteLockOptions): ReadWriteLock {
     const { preferWriters = true } = checkOptions(options, ["preferWriters"], "getReadWriteLock");
     const isPreferred = checkOneOf(preferWriters, "preferWriters", true, false);
-    return new ReadWriteLock(this.#env, name, this.#key(name), isPreferred);
+    const key = this.#key(name);
+    return new ReadWriteLock(
+      new Read(this.#env, name, key, isPreferred),
+      new Write(this.#env, name, key, isPreferred),
+    );
   }
 
   /** Permits without owner or lease: a process that dies keeps them. @throws as {@link getLock} */

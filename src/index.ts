@@ -21,15 +21,14 @@ export type { LockEvent, LockEventName, LockEvents, LockKind, LockListener } fro
 export type { DurationHistogram, LockClientStats } from "./base/figures.js";
 export { LockClient } from "./client.js";
 export type { CloseOptions, LockClientOptions } from "./client-options.js";
-export { MultiHold } from "./groups/multi-hold.js";
+export { MultiHold } from "./groups/group-grant.js";
 export { MultiLock } from "./groups/multi-lock.js";
 export { RedLock } from "./groups/red-lock.js";
 export type { InspectOptions, ListOptions } from "./inspection/inspector.js";
 export type { HolderInfo, LockInfo, WaiterInfo } from "./inspection/lock-info.js";
-export { ReadWriteLock, type ReadWriteLockOptions } from "./kinds/read-write-lock.js";
 export type { LockFace } from "./lock/face.js";
 export { FencedHold, Hold } from "./lock/hold.js";
-export { FairLock, FencedLock, Lock } from "./lock/lock.js";
+export { FairLock, FencedLock, Lock, ReadWriteLock, type ReadWriteLockOptions } from "./lock/lock.js";
 export type { LockOptions, OwnerOptions, TryLockOptions } from "./lock/options.js";
 export { Owner } from "./owner/owner.js";
 export type { ClientInfo } from "./presence/told.js";

@@ -1,7 +1,7 @@
 // Tests the tests of the contract: StrykerJS changes the given TypeScript in small ways, one at a time. For each
 // change, a process runs the rows in virtual time that come by the changed place (mutate/bundle-runner.mjs). It prints
 // what nobody noticed, and the share of the changes that were noticed. It is a measure to look at, not a check.
-// Usage: npm run mutate -- src/lock src/waiting/site.ts src/lock/keep.ts:10-20 ...
+// Usage: npm run mutate -- src/lock src/waiting/site.ts src/lock/end.ts:10-20 ...
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SUITE = "test/contract";
 const places = process.argv.slice(2);
 if (places.length === 0 || places.some((place) => !place.startsWith("src/")))
-  throw new Error("name files, folders or lines of src: npm run mutate -- src/lock src/lock/keep.ts:10-20");
+  throw new Error("name files, folders or lines of src: npm run mutate -- src/lock src/lock/end.ts:10-20");
 
 process.chdir(ROOT);
 

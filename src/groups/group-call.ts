@@ -8,9 +8,8 @@ import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
 import { type OwnCall, OwnerRecord } from "../owner/owner.js";
 import { Waiter } from "../waiting/waiter.js";
-import { GroupGrant } from "./group-grant.js";
+import { GroupGrant, multiViewOf } from "./group-grant.js";
 import { isUnresponsive, type Members, withErrors } from "./members.js";
-import { multiViewOf } from "./multi-hold.js";
 import type { Seat } from "./seat.js";
 
 export abstract class GroupCall<M extends Members = Members>

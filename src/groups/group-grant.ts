@@ -6,7 +6,7 @@ import type { Clock, Instant } from "../base/clock.js";
 import { isLockError, type LockError, LockLostError, type LossReason } from "../base/errors.js";
 import { quietly } from "../base/work.js";
 import type { Grant } from "../lock/grant.js";
-import { type Hold, viewOf } from "../lock/hold.js";
+import { Hold, recordOf, viewOf } from "../lock/hold.js";
 import { type Held, HoldRecord } from "../lock/hold-record.js";
 import type { OwnerRecord } from "../owner/owner.js";
 import type { GroupCall } from "./group-call.js";
@@ -162,4 +162,27 @@ export class GroupGrant implements Held {
     const first = errors.find((error) => isLockError(error) && isLoss(error) === isLost);
     return first ? withErrors(first as LockError, errors) : errors[0];
   }
+}
+
+/**
+ * A hold on a MultiLock or RedLock: lost when one of its members is, or too many for a majority.
+ * @example
+ * const hold = await new MultiLock(client.getLock("account:1"), client.getLock("account:2")).lock();
+ * await hold.unlock();
+ */
+export class MultiHold extends Hold {
+  /**
+   * The members' holds, in the order of the members. A RedLock's hold begins with a majority of them; members that
+   * grant it later join while it is held. If you give back a member by itself, the group's hold ends once fewer than
+   * all (of a RedLock: than a majority) are left. It is lost, `forced`, and the rest is given back.
+   */
+  get members(): Hold[] {
+    return (recordOf(this).grant as GroupGrant).views;
+  }
+}
+
+/** What the user gets for a hold of a group: one object, as long as somebody keeps it. */
+export function multiViewOf(record: HoldRecord<GroupGrant>): MultiHold {
+  record.view ??= new MultiHold(record);
+  return record.view as MultiHold;
 }

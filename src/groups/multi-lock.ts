@@ -5,9 +5,8 @@ import type { Lock } from "../lock/lock.js";
 import { type Asked, namedOwner, type OwnerOptions } from "../lock/options.js";
 import { AllCall } from "./all.js";
 import type { GroupCall } from "./group-call.js";
-import { groupAmong } from "./group-grant.js";
+import { groupAmong, type MultiHold, multiViewOf } from "./group-grant.js";
 import { Members, type Question } from "./members.js";
-import { type MultiHold, multiViewOf } from "./multi-hold.js";
 
 /** Milliseconds of a lock that is free, as {@link Lock.remainTimeToLive} has it. */
 const FREE = -2;

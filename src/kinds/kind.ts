@@ -4,12 +4,11 @@
  */
 import type { LockKind } from "../base/events.js";
 import { callTombstone, lockChannel, tombstone, tombstones } from "../base/names.js";
-import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import { lockInspect, plainEnd, plainForce, plainKeep, plainPass, plainTake } from "../scripts/generated.js";
 import { type HolderField, readLock } from "../scripts/inspected.js";
 import type { ScriptCall } from "../scripts/script.js";
-import { Wanted } from "../waiting/wanted.js";
+import { type Traits, Wanted } from "../waiting/wanted.js";
 import type { RenewalScript } from "../watchdog/watchdog.js";
 
 /** Milliseconds for which a command may be late or come again (Redisson: 16 to 20 s). */

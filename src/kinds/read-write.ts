@@ -11,7 +11,6 @@ import {
   waitingWriters,
   writeField,
 } from "../base/names.js";
-import type { Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
 import {
   readForce,
@@ -24,6 +23,7 @@ import {
   writeTake,
 } from "../scripts/generated.js";
 import type { ScriptCall } from "../scripts/script.js";
+import type { Traits } from "../waiting/wanted.js";
 import type { RenewalScript } from "../watchdog/watchdog.js";
 import { aliveFor, type Counts, type Downgrading, type Heir, Kind, TOMBSTONE_TTL, type Try } from "./kind.js";
 

@@ -35,7 +35,6 @@ import { follow } from "./follow.js";
 import { Grant } from "./grant.js";
 import { viewOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
-import { keep } from "./keep.js";
 import type { Asked } from "./options.js";
 
 const NOBODY: readonly string[] = [];
@@ -307,7 +306,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     this.owner?.beginRun(this, this.lockKey);
     const nested = (error?: unknown) => this.#nested(grant, error);
-    keep(grant, this.sentAt, this.lease).then(nested, nested);
+    grant.keep(this.sentAt, this.lease).then(nested, nested);
   }
 
   #nested(grant: Grant, error?: unknown): void {

@@ -2,7 +2,6 @@
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
 import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
-import type { Side } from "../base/traits.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import {
@@ -14,7 +13,7 @@ import {
   scopeOwner,
 } from "../owner/context.js";
 import { OwnerRecord, type OwnLock } from "../owner/owner.js";
-import type { Wanted } from "../waiting/wanted.js";
+import type { Side, Wanted } from "../waiting/wanted.js";
 import { type Hold, recordOf } from "./hold.js";
 import type { HoldRecord } from "./hold-record.js";
 import {

@@ -24,16 +24,15 @@
 import { elapsed, type Instant, instant } from "../base/clock.js";
 import { isLockError, LockLostError, type LossReason } from "../base/errors.js";
 import type { Details, LockEventName } from "../base/events.js";
-import type { Side } from "../base/traits.js";
 import { quietly } from "../base/work.js";
-import { type Counts, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
+import { type Counts, type Downgrading, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
 import { OwnerRecord } from "../owner/owner.js";
+import type { Side } from "../waiting/wanted.js";
 import { Leased } from "../watchdog/leased.js";
 import type { Renewal } from "../watchdog/watchdog.js";
 import { isDropped } from "./dropped.js";
 import { End, endInBackground } from "./end.js";
 import { type Held, HoldRecord } from "./hold-record.js";
-import { keep } from "./keep.js";
 import type { Asked } from "./options.js";
 
 const NONE: readonly HoldRecord<Grant>[] = [];
@@ -111,7 +110,48 @@ export class Grant extends Leased implements Held, Counts {
 
   async extend(least: number): Promise<void> {
     const lease = this.isRenewed ? Math.max(least, this.env.settings.watchdogTimeout) : least;
-    if (!this.lower(lease)) await keep(this, instant(this.clock), lease);
+    if (!this.lower(lease)) await this.keep(instant(this.clock), lease);
+  }
+
+  /**
+   * KEEP, sent at `sent`: it notes the counts, and raises the TTL to `lease` milliseconds if that is given.
+   * @throws LOCK_LOST if the grant turns out to be gone, UNAVAILABLE without an answer
+   */
+  keep(sent: Instant, lease?: number): Promise<void> {
+    const { env, kind, lockName, wireId, term } = this;
+    // A TTL is never lowered, so the least lease changes nothing.
+    const request = () => kind.keep(wireId, this, lease ?? 1);
+    const read = (reply: unknown, now: Instant) => {
+      const found = Number(reply);
+      this.check(now);
+      if (lease !== undefined && this.has(found)) this.raise(sent, lease, term);
+      return this.#goesOn(found);
+    };
+    return env.runner.callUntilAnswered(lockName, request, read, 0, sent);
+  }
+
+  /** Ends the write side of an owner that goes on as a reader. @throws as {@link keep} */
+  #downgrade(): Promise<void> {
+    const { env, lockName, wireId } = this;
+    const kind = this.kind as Kind & Downgrading;
+    const request = () =>
+      kind.downgrade(wireId, Math.max(1, this.reads), Math.max(1, Math.ceil(this.remaining)));
+    const read = (reply: unknown, now: Instant) => {
+      this.check(now);
+      return this.#goesOn(Number((reply as unknown[]).at(-1)));
+    };
+    // It is sent until it is answered, for other readers wait for it.
+    return env.runner.withTimeout(lockName, env.runner.callUntilAnswered(lockName, request, read));
+  }
+
+  /** Whether it goes on after the server has answered a command with what was `found`. @throws LOCK_LOST if it was lost */
+  #goesOn(found: number): Promise<void> | undefined {
+    const isFound = this.has(found);
+    if (!isFound && this.state === "held") throw this.gone(found);
+    if (isFound && this.state !== "over") return undefined;
+    // Its own END was executed first: that one's answer counts.
+    if (this.end) return this.end.again();
+    throw this.loss ?? new LockLostError(this.lockName, "expired", this.clock.wall());
   }
 
   // Its holds
@@ -162,7 +202,7 @@ export class Grant extends Leased implements Held, Counts {
     if (this.#off(hold.side)) return this.#giveUp(now, hold);
     this.env.watchdog.watch(this);
     const isDowngrade = hold.side === "write" && this.writes === 0;
-    const released = keep(this, now, undefined, isDowngrade);
+    const released = isDowngrade ? this.#downgrade() : this.keep(now);
     return released.then(
       () => this.#tellRelease(hold),
       (error: unknown) => {
@@ -176,7 +216,7 @@ export class Grant extends Leased implements Held, Counts {
   askAgain(hold: HoldRecord<Grant>): Promise<void> {
     if (this.end) return this.end.again();
     return this.state === "held"
-      ? keep(this, instant(this.clock)).then(() => this.#tellRelease(hold))
+      ? this.keep(instant(this.clock)).then(() => this.#tellRelease(hold))
       : Promise.resolve();
   }
 

@@ -3,9 +3,9 @@ import { setMaxListeners } from "node:events";
 import { type Clock, type Instant, instant } from "../base/clock.js";
 import { failure, isLockError, LockLostError, LockNotOwnerError } from "../base/errors.js";
 import { outside } from "../base/outside.js";
-import type { Side } from "../base/traits.js";
 import type { Frame } from "../owner/context.js";
 import type { OwnerRecord } from "../owner/owner.js";
+import type { Side } from "../waiting/wanted.js";
 import type { Place } from "./dropped.js";
 import type { Asked } from "./options.js";
 

@@ -1,7 +1,27 @@
 /** What a call can want and wait for: one side of a lock, the members of a group, permits, the opening of a latch. */
 import type { Details, Identified, LockEventName, LockKind } from "../base/events.js";
-import type { Side, Traits } from "../base/traits.js";
 import type { Env } from "../env.js";
+
+/** A read-write lock has two sides, all other locks have one. */
+export type Side = "only" | "read" | "write";
+
+/** How locks, groups of locks and numbers of permits differ for those who wait for them. */
+export interface Traits {
+  readonly side: Side;
+  /** Calls for that side go first. */
+  readonly yieldsTo?: Side | undefined;
+  /**
+   * The server keeps a queue, and wakes each waiter on a channel of its own. Each waiter tries once to get a ticket
+   * there, and the tries of the first here refresh all tickets.
+   */
+  readonly serverQueued?: boolean;
+  /** The server has to know the first waiter of each process. */
+  readonly advertised?: boolean;
+  /** Several can have it at once: a grant to one takes nothing from the others. */
+  readonly shared?: boolean;
+  /** A release can grant it to the first waiter of this process. */
+  readonly passes?: boolean;
+}
 
 /** What ends a call that waits. */
 export interface Limits {
