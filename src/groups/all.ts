@@ -95,8 +95,7 @@ export class AllCall extends GroupCall {
     if (this.wait === 0) return this.refuse(0);
     const next = () => this.#round(missing.wanted);
     if (!this.#awaited) return next();
-    const { clock, settings } = this.env;
-    this.stopLater(clock.after(settings.random() * LONGEST_PAUSE, next));
+    this.later(this.env.settings.random() * LONGEST_PAUSE, next);
   }
 
   /** All members are taken. The lease begins now, so what was taken before is raised; a silent member keeps its deadline. */

@@ -7,7 +7,7 @@
  *    -------------|---------------------------|------------------------------------------
  *     won         | granted                   | granted
  *     lost        | sleeps; wait 0: refused   | sleeps until messages, or the leases end
- *     unanswered  | QUORUM                    | sleeps until a majority answers, or pollCap
+ *     unanswered  | QUORUM                    | sleeps until messages, or pollCap
  */
 import { instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
@@ -163,11 +163,6 @@ export class MajorityCall extends GroupCall<Masters> {
       const errors = silent.map(({ error }) => error);
       return this.end(members.undecided({ values: seats.map(({ vote }) => vote), errors }));
     }
-    // The lock may be released meanwhile, and the messages missed: late answers make it try.
-    const look = () => (this.place ? this.site?.hint() : this.step());
-    for (const { wanted } of silent) {
-      this.stopLater(wanted.env.runner.servers.of(wanted.key).onAnswer(look));
-    }
     this.#sleep(env.settings.pollCap);
   }
 
@@ -175,6 +170,6 @@ export class MajorityCall extends GroupCall<Masters> {
   #sleep(ms: number): void {
     if (!this.wanted.areHeldBy(this.owner)) return this.env.sites.of(this).refused(this, ms);
     this.standAside();
-    if (this.state !== "over") this.stopLater(this.env.clock.after(ms, () => this.step()));
+    if (this.state !== "over") this.later(ms, () => this.step());
   }
 }

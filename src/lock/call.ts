@@ -254,12 +254,10 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     this.site?.leave(this, false);
     this.state = "aside";
     this.known();
-    const { clock, runner } = this.env;
-    this.stopLater(
-      clock.after(runner.commandTimeout, () => {
-        if (this.state === "aside") this.fail(runner.unavailable(this.lockName));
-      }),
-    );
+    const { runner } = this.env;
+    this.later(runner.commandTimeout, () => {
+      if (this.state === "aside") this.fail(runner.unavailable(this.lockName));
+    });
   }
 
   #granted(token: bigint | undefined, now: Instant): void {

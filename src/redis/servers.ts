@@ -3,7 +3,6 @@
  * and what went wrong last.
  */
 import type { Clock } from "../base/clock.js";
-import { noop } from "../base/work.js";
 import { addressOf, type Connection, isCluster, lookForMasters, masterAddress, reset } from "./connection.js";
 import { scrubbed } from "./failures.js";
 
@@ -30,14 +29,23 @@ interface Open {
   all(): readonly Asking[];
 }
 
+/** What went wrong last. It is over once the connection is ready again, or the server that it is about answers. */
+interface Trouble {
+  readonly error: Error;
+  readonly server: Server | undefined;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+}
+
 /** What is known of one server; all times in monotonic milliseconds. */
 export class Server {
   /** When it answered last, or was reset; after a call was given up, since when it is silent. */
   #silentSince = 0;
   /** A call was given up without an answer, and none has come since. */
   #gaveUp = false;
+  /** When it gave its last answer that can be used. */
+  answeredAt = 0;
   readonly #open: Open;
-  readonly #onAnswer = new Set<() => void>();
 
   constructor(open: Open) {
     this.#open = open;
@@ -72,20 +80,11 @@ export class Server {
     return since;
   }
 
-  /** Calls back once, at the next answer, however late it comes. Returns a function that stops that. */
-  onAnswer(callback: () => void): () => void {
-    this.#onAnswer.add(callback);
-    return () => this.#onAnswer.delete(callback);
-  }
-
   /** The server has given an answer that can be used. */
   answered(now: number): void {
     this.#gaveUp = false;
     this.#silentSince = now;
-    if (this.#onAnswer.size === 0) return;
-    const callbacks = [...this.#onAnswer];
-    this.#onAnswer.clear();
-    for (const callback of callbacks) callback();
+    this.answeredAt = now;
   }
 
   /** No answer came in time to what it was asked at `askedAt`. */
@@ -104,10 +103,7 @@ export class Servers {
   readonly #only: Server | undefined;
   /** All servers, by address. */
   readonly #servers = new Map<string, Server>();
-  /** What went wrong last; undefined once it is over. */
-  #trouble: Error | undefined;
-  /** Stops the look-out for the answer of the server that {@link #trouble} is about. */
-  #stop: () => void = noop;
+  #trouble: Trouble | undefined;
 
   /** `commandTimeout`: milliseconds. */
   constructor(connection: Connection, clock: Clock, commandTimeout: number, open: Open) {
@@ -121,7 +117,9 @@ export class Servers {
     connection.on("node error", (error: unknown, address: string) =>
       this.#blame(error, address, this.at(address)),
     );
-    connection.on("ready", () => this.#over());
+    connection.on("ready", () => {
+      this.#trouble = undefined;
+    });
   }
 
   get connected(): boolean {
@@ -174,14 +172,13 @@ export class Servers {
     const { status } = this.#connection;
     const silence =
       status === "ready" ? `${this.#where} gave no answer` : `no connection to ${this.#where} (${status})`;
-    return this.#trouble ?? new Error(silence);
+    const { error, server, at = 0 } = this.#trouble ?? {};
+    return error && !(server && server.answeredAt > at) ? error : new Error(silence);
   }
 
-  /** Something went wrong, until the connection is ready again, or the server answers if it is about one. */
-  note(trouble: Error, server?: Server): void {
-    this.#over();
-    this.#trouble = trouble;
-    if (server) this.#stop = server.onAnswer(() => this.#over());
+  /** Something went wrong; with a server if it is about one. */
+  note(error: Error, server?: Server): void {
+    this.#trouble = { error, server, at: this.#clock.mono() };
   }
 
   /** Where the connection leads to. */
@@ -190,11 +187,6 @@ export class Servers {
     if (isCluster(this.#connection)) return "the cluster";
     if (options.path) return options.path;
     return options.sentinels ? "the master of the sentinels" : addressOf(this.#connection);
-  }
-
-  #over(): void {
-    this.#stop();
-    this.#trouble = undefined;
   }
 
   #blame(error: unknown, where: string, server?: Server): void {

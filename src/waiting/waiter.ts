@@ -64,7 +64,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
   private isKnown = false;
   /** Undefined if nobody awaits the outcome. */
   private resolve: ((outcome: unknown) => void) | undefined;
-  private stops: (() => void)[] | undefined;
+  private cancelWait: (() => void) | undefined;
+  private ignoreSignal: (() => void) | undefined;
+  private cancelLater: (() => void) | undefined;
 
   constructor(wanted: W, asked: Limits & Partial<Asked>) {
     super(wanted.env.runner, wanted.lockName);
@@ -149,9 +151,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
       this.resolve = resolve as (outcome: unknown) => void;
       const { wait, signal } = this.asked;
       if (wait > 0 && wait !== Number.POSITIVE_INFINITY) {
-        this.stopLater(this.env.clock.after(wait, () => this.end(TIME_IS_UP)));
+        this.cancelWait = this.env.clock.after(wait, () => this.end(TIME_IS_UP));
       }
-      if (signal) this.stopLater(onAbort(signal, () => this.end(signal.reason)));
+      if (signal) this.ignoreSignal = onAbort(signal, () => this.end(signal.reason));
       this.step();
     });
   }
@@ -225,9 +227,6 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.unanswered = isLockError(error, "UNAVAILABLE");
     if (isLockError(error, "REPLICAS")) return void this.giveBackGrant(error);
     if (!this.hasWaited || this.wait === 0 || !this.unanswered) return this.end(error);
-    // The lock may have been released meanwhile, and the message missed: the late answer makes it try.
-    const server = this.env.runner.servers.of(this.wanted.key);
-    this.stopLater(server.onAnswer(() => this.site?.hint()));
     this.env.sites.of(this).refused(this, this.env.settings.pollCap);
   }
 
@@ -269,10 +268,10 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     for (const { sites } of this.wanted.envs) sites.calls.add(this);
   }
 
-  /** Is called when it is over. */
-  protected stopLater(stop: () => void): void {
-    this.stops ??= [];
-    this.stops.push(stop);
+  /** Calls back in `ms` milliseconds, unless it is over by then; one callback at a time. */
+  protected later(ms: number, callback: () => void): void {
+    this.cancelLater?.();
+    this.cancelLater = this.env.clock.after(ms, callback);
   }
 
   /** Whether there is a connection to those whose answers count. */
@@ -306,7 +305,9 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     this.state = "over";
     if (this.isKnown) for (const { sites } of this.wanted.envs) sites.calls.remove(this);
     if (this.stop() && !taken) this.unsure();
-    for (const stop of this.stops ?? []) stop();
+    this.cancelWait?.();
+    this.ignoreSignal?.();
+    this.cancelLater?.();
     this.site?.leave(this, taken);
     // The next in line has tried by now, so that the server knows a waiting writer at all times.
     if (!taken) void this.withdraw();
