@@ -439,7 +439,11 @@ export class Client {
   /** The answer to an unlock that was not the last; behind its own END it takes what END found. */
   #outcome(grant: Grant, needsWrite: boolean, heard: Heard, sentAt: number): void {
     const isGood = (Math.max(0, heard.found ?? 0) & (needsWrite ? 2 : 3)) > 0;
-    const judge = () => this.#judge(grant, needsWrite, heard, sentAt, isGood || grant.isGood(needsWrite));
+    const judge = () => {
+      // A late copy of its TAKE had brought back what had lapsed, and its own END has found that: none of it was lost here.
+      const isBack = !isGood && heard.first?.isOver === false && grant.isGood(needsWrite);
+      if (!isBack) this.#judge(grant, needsWrite, heard, sentAt, isGood || grant.isGood(needsWrite));
+    };
     const isEnding = grant.state === "over" && grant.found === undefined && grant.id.ends > 0;
     if (!isGood && isEnding && !this.world.errs("does not wait for its END")) grant.onEnd.push(judge);
     else judge();
