@@ -189,6 +189,9 @@ export class ClientClosedError extends LockErrorBase<"CLIENT_CLOSED"> {
   }
 }
 
+/** A holder in this process, in a WAIT_TIMEOUT's words. */
+export const THIS_PROCESS = "this process itself";
+
 /** The server is too old, or lacks or forbids a command; the text says which. */
 export class UnsupportedServerError extends LockErrorBase<"UNSUPPORTED"> {
   /** `cure`: what to do; by default, to give the user the missing rights. */

@@ -122,6 +122,8 @@ interface CheckedOptions extends Pick<InspectorOptions, "authorize" | "onUnlock"
 
 function checkOptions(client: LockClient, options: InspectorOptions): CheckedOptions {
   if (typeof client?.list !== "function") throw new TypeError("createInspector(client) takes a LockClient");
+  if (typeof options !== "object" || options === null)
+    throw new TypeError("createInspector: options must be an object");
   const { authorize, onUnlock, path = "", every = 1_000, limit = 20_000, ...others } = options;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new TypeError(`createInspector: unknown option ${unknown}`);

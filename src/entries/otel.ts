@@ -54,6 +54,8 @@ const BUCKETS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1_0
  */
 export function instrument(client: LockClient, options: InstrumentOptions = {}): () => void {
   if (typeof client?.[NOW] !== "function") throw new TypeError("instrument(client) takes a LockClient");
+  if (typeof options !== "object" || options === null)
+    throw new TypeError("instrument: options must be an object");
   const { meter, tracer, nameOf = (name) => name, ...others } = options;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new TypeError(`instrument: unknown option ${unknown}`);

@@ -30,6 +30,7 @@ export class GroupGrant implements Held {
   readonly hold: HoldRecord<GroupGrant>;
   /** Those that are granted, or may yet be, in the one order of all groups. */
   readonly seats: readonly Seat[];
+  declare controller?: AbortController;
   /** Its owner had enough of the members before. */
   readonly isNested: boolean;
   /** Nobody else has its owner: only its `Hold` can give it back. */

@@ -58,8 +58,8 @@ export class MajorityCall extends GroupCall<Masters> {
           heard.clear();
           listener.hint();
         },
-        refused: (error) => {
-          if (deaf.add(member).size > parts.length - quorum) listener.refused?.(error);
+        refused: (error, channel) => {
+          if (deaf.add(member).size > parts.length - quorum) listener.refused(error, channel);
         },
       }),
     );

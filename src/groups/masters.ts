@@ -19,7 +19,9 @@ const MOST_OVERDUE = 8;
 function addressOf({ env }: Kind): unknown {
   const { connection } = env.runner;
   if (isCluster(connection)) return env;
-  const { host, port, path } = connection.options as { host?: string; port?: number; path?: string };
+  const { host, port, path, sentinels, name } = connection.options;
+  // Sentinels tell the address of a master by its name; ioredis' own host and port say nothing then.
+  if (sentinels) return `${name} of ${sentinels.map((each) => `${each.host}:${each.port}`).join(", ")}`;
   return path ?? (host === undefined ? env : `${host}:${port}`);
 }
 

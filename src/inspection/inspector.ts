@@ -1,12 +1,12 @@
 /** Looks at locks without taking part: at one by its name, or at all that are held. */
-import { isLockError } from "../base/errors.js";
+import { isLockError, THIS_PROCESS } from "../base/errors.js";
 import type { LockKind } from "../base/events.js";
 import { fairQueue, permitLeases, sharesOneSlot, tokenCounter } from "../base/names.js";
 import { dateOf } from "../base/platform.js";
 import type { Env } from "../env.js";
 import { clientIdOf, type Presences } from "../presence/lookout.js";
 import type { CommandRunner } from "../redis/command-runner.js";
-import { type Connection, isCluster } from "../redis/connection.js";
+import { addressOf, type Connection, isCluster, lookForMasters } from "../redis/connection.js";
 import { counterInspect, lockInspect } from "../scripts/generated.js";
 import { readNumber } from "../scripts/inspected.js";
 import { type LockInfo, readLockInfo } from "./lock-info.js";
@@ -44,8 +44,8 @@ export type NumberKind = "semaphore" | "permits" | "latch";
 /** How many names are looked at together: more would keep other calls waiting. */
 const TOGETHER = 100;
 
-/** The text for a holder in this process. */
-const THIS_PROCESS = "this process itself";
+/** Of so many locks the holder is asked for at a time: calls that time out together must not load a server that may be the reason. */
+const MOST_ASKED = 10;
 
 /** A lock's name, and its key with the prefix. */
 interface NamedKey {
@@ -56,7 +56,8 @@ interface NamedKey {
 export class Inspector {
   readonly #env: Env;
   readonly #runner: CommandRunner;
-  #isAsked = false;
+  /** The questions for holders, by the lock's key. */
+  readonly #asked = new Map<string, Promise<string | undefined>>();
   /** The kind of the numbers that this client used last, by key. */
   readonly #known = new Map<string, NumberKind>();
 
@@ -88,21 +89,22 @@ export class Inspector {
 
   /**
    * Describes for people who holds one of these locks; a holder in another process goes before one in this process.
-   * Resolves with undefined if that is not known. Never rejects. It asks Redis for one call at a time: many calls that
-   * time out together must not load a server that may be the reason.
+   * Resolves with undefined if that is not known. Never rejects.
    */
   async whoHolds(locks: readonly NamedKey[]): Promise<string | undefined> {
-    if (this.#isAsked) return undefined;
-    this.#isAsked = true;
-    try {
-      const holders = await Promise.all(locks.map((lock) => this.#holder(lock)));
-      const known = holders.filter(Boolean);
-      return known.find((holder) => holder !== THIS_PROCESS) ?? known[0];
-    } catch {
-      return undefined;
-    } finally {
-      this.#isAsked = false;
-    }
+    const holders = await Promise.all(locks.map((lock) => this.#ask(lock))).catch(() => []);
+    const known = holders.filter(Boolean);
+    return known.find((holder) => holder !== THIS_PROCESS) ?? known[0];
+  }
+
+  /** Calls for one lock that time out together share the answer. */
+  #ask(lock: NamedKey): Promise<string | undefined> | undefined {
+    const { key } = lock;
+    const known = this.#asked.get(key);
+    if (known || this.#asked.size === MOST_ASKED) return known;
+    const asked = this.#holder(lock).finally(() => this.#asked.delete(key));
+    this.#asked.set(key, asked);
+    return asked;
   }
 
   /** The first holder of a lock, in words. Reads what the client of that holder tells, and no other. */
@@ -220,7 +222,14 @@ export class Inspector {
     if (!isCluster(connection)) return [connection];
     // After an answer from any master ioredis knows all masters.
     if (connection.nodes("master").length === 0) await this.#runner.command("PING");
-    return connection.nodes("master");
+    const masters = connection.nodes("master");
+    const reached = new Set(masters.map(addressOf));
+    // Of one that it has lost ioredis knows the slots alone.
+    if (connection.slots.some((servers) => servers?.[0] !== undefined && !reached.has(servers[0]))) {
+      lookForMasters(connection);
+      throw this.#runner.unavailable("");
+    }
+    return masters;
   }
 }
 

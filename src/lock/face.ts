@@ -1,11 +1,18 @@
 /** The face of every lock, and of a group of locks: all that does not depend on how it is acquired. */
 import { checkFunction, checkOptions, checkWait } from "../base/arguments.js";
 import { callChannel, isHeard, traceCall } from "../base/channels.js";
-import { isLockError, LockLostError, LockNotOwnerError, LockTimeoutError } from "../base/errors.js";
+import {
+  isLockError,
+  LockLostError,
+  LockNotOwnerError,
+  LockTimeoutError,
+  THIS_PROCESS,
+} from "../base/errors.js";
 import { noop } from "../base/work.js";
 import type { Env } from "../env.js";
 import {
   ambientOwner,
+  callerOf,
   currentFrame,
   type Frame,
   openFrame,
@@ -96,7 +103,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const named = request.owner;
     const owner =
       named ?? (this.#env.followsContext ? currentFrame()?.owner : undefined) ?? new OwnerRecord();
-    const frame = openFrame(owner, named !== undefined, this.#wanted.turnKeys);
+    const frame = openFrame(owner, named !== undefined, callerOf(request.within), this.#wanted.turnKeys);
     const hold = (await this.#start(request, this.run, frame)) as H;
     const record = recordOf(hold);
     let outcome: { value: T } | { error: unknown };
@@ -186,7 +193,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     if (signal?.aborted) throw signal.reason;
     const { clock, places } = this.#env;
     const begun = clock.mono();
-    const caller = currentFrame();
+    const caller = frame ? frame.parent : callerOf(request.within);
     const owner = frame?.owner ?? request.owner ?? (caller && this.currentOwner());
     // Only a bare hold without a lease, of an owner that nobody knows, can be dropped for ever.
     const canDrop = owner === undefined && lease === undefined;
@@ -213,7 +220,10 @@ export abstract class LockFace<H extends Hold = Hold> {
     const hold = await this.acquire(asked).finally(cancel);
     if (hold) return hold;
     const waited = clock.mono() - begun;
-    throw new LockTimeoutError(this.name, waited, { holder: await Promise.race([holder, undefined]) });
+    const { envs, turnKeys } = this.#wanted;
+    const isOwn = turnKeys.some((key) => envs.some(({ live }) => live.get(key)?.isHeld));
+    const told = (await Promise.race([holder, undefined])) ?? (isOwn ? THIS_PROCESS : undefined);
+    throw new LockTimeoutError(this.name, waited, { holder: told });
   }
 
   /** The holder of the lock, in words for people, as far as it is known soon. A server that is away is not asked. */
@@ -234,8 +244,10 @@ export abstract class LockFace<H extends Hold = Hold> {
           "if another call took it, unlock the hold that it resolved with",
         ]
       : [
-          "unlock() outside a scope does not know whose hold to give back",
-          "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()",
+          `unlock() ${this.#env.followsContext ? "outside a scope" : "without an owner"} does not know whose hold to give back`,
+          this.#env.followsContext
+            ? "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()"
+            : "call hold.unlock() on what lock() resolved with, or name the owner: unlock({ owner })",
         ];
     return `lock "${this.name}": ${what}; ${cure}. A run() gives its hold back by itself when its function ends`;
   }

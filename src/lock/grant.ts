@@ -50,6 +50,7 @@ export class Grant extends Leased implements Held, Counts {
   forcedBy = 0;
   /** How it was lost, if it was. */
   declare loss?: LockLostError;
+  declare controller?: AbortController;
   /** Of its wire id, once its last hold is given back. */
   end: End | undefined;
   readonly #number: number;

@@ -25,14 +25,10 @@ export interface Held {
   extend(lease: number): Promise<void>;
   giveBack(hold: HoldRecord, now: Instant): Promise<void>;
   askAgain(hold: HoldRecord): Promise<void>;
+  /** Of the signal that all its holds share; made when it is asked for, as most never are. */
+  controller?: AbortController;
   /** Only its `Hold` can give it back, and the user has dropped that, and all that it has of its members. */
   readonly isGarbage: boolean;
-}
-
-interface Fate {
-  loss?: LockLostError;
-  controller?: AbortController;
-  ended?: (() => void)[];
 }
 
 export class HoldRecord<H extends Held = Held> {
@@ -57,8 +53,10 @@ export class HoldRecord<H extends Held = Held> {
   declare openIn?: OwnerRecord;
   /** Of a seat: the hold of the group. */
   declare group?: HoldRecord;
+  declare loss?: LockLostError;
+  /** Called when it is given back or lost. */
+  declare private onEnd?: (() => void)[];
   #outcome: Promise<void> | undefined;
-  #fate: Fate | undefined;
 
   constructor(grant: H, side: Side, { lease, frame, place }: Asked, now: Instant = instant(grant.clock)) {
     this.grant = grant;
@@ -77,26 +75,21 @@ export class HoldRecord<H extends Held = Held> {
     return this.state === "live" && this.grant.remaining > 0;
   }
 
-  get loss(): LockLostError | undefined {
-    return this.#fate?.loss;
-  }
-
   /** `unlock()` was called. */
   get isReturned(): boolean {
     return this.state === "ended" || this.#outcome !== undefined;
   }
 
-  /** Made when first read: most holds are never asked for it. */
   get signal(): AbortSignal {
     this.keep();
-    this.#fate ??= {};
-    if (!this.#fate.controller) {
-      this.#fate.controller = new AbortController();
+    const { grant } = this;
+    if (!grant.controller) {
+      grant.controller = new AbortController();
       // It may be given to any number of fetches: Node would warn of the eleventh listener as of a leak.
-      setMaxListeners(0, this.#fate.controller.signal);
-      if (this.loss) this.#fate.controller.abort(this.loss);
+      setMaxListeners(0, grant.controller.signal);
+      if (this.loss) grant.controller.abort(this.loss);
     }
-    return this.#fate.controller.signal;
+    return grant.controller.signal;
   }
 
   /** Whoever has no owner of his own has one from now on, whose `lock.unlock()` finds this hold. */
@@ -124,9 +117,8 @@ export class HoldRecord<H extends Held = Held> {
 
   /** Calls back when the hold is given back or lost. */
   whenEnded(callback: () => void): void {
-    this.#fate ??= {};
-    this.#fate.ended ??= [];
-    this.#fate.ended.push(callback);
+    this.onEnd ??= [];
+    this.onEnd.push(callback);
   }
 
   /** A second call shares the first one's outcome; after UNAVAILABLE a further call asks again. */
@@ -139,10 +131,9 @@ export class HoldRecord<H extends Held = Held> {
   lose(loss: LockLostError): void {
     if (this.state === "lost") return;
     this.state = "lost";
-    this.#fate ??= {};
-    this.#fate.loss = loss;
+    this.loss = loss;
     this.#tellEnd();
-    const { controller } = this.#fate;
+    const { controller } = this.grant;
     if (controller) outside(() => controller.abort(loss));
   }
 
@@ -168,7 +159,7 @@ export class HoldRecord<H extends Held = Held> {
     const now = instant(grant.clock);
     grant.check(now);
     this.openIn?.closed(this);
-    const loss = this.#fate?.loss;
+    const { loss } = this;
     // A close of the client was told by the hold's signal already, so its unlock resolves.
     if (loss) return loss.reason === "closed" ? Promise.resolve() : failure(loss);
     if (this.state === "ended") return grant.askAgain(this).catch((error) => this.unreleased(error));
@@ -188,6 +179,6 @@ export class HoldRecord<H extends Held = Held> {
   }
 
   #tellEnd(): void {
-    for (const callback of this.#fate?.ended?.splice(0) ?? []) callback();
+    for (const callback of this.onEnd?.splice(0) ?? []) callback();
   }
 }

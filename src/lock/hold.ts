@@ -21,7 +21,11 @@ export class Hold {
 
   static {
     recordOf = (hold) => hold.#record;
-    standFor(Hold.prototype, (hold) => hold.#record.owner);
+    standFor(
+      Hold.prototype,
+      (hold) => hold.#record.owner,
+      (hold) => hold.#record.frame,
+    );
   }
 
   /** Holds are made by locks. @internal */
@@ -44,7 +48,10 @@ export class Hold {
     return this.#record.acquiredAt;
   }
 
-  /** Aborts with LockLostError when the hold is lost; never by an unlock. It cannot fire while the event loop stands. */
+  /**
+   * Aborts with LockLostError when the owner's holds on this lock are lost; one signal for all of them. Never by an unlock. It
+   * cannot fire while the event loop stands.
+   */
   get signal(): AbortSignal {
     return this.#record.signal;
   }

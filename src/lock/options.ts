@@ -8,7 +8,7 @@ import {
   type Options,
 } from "../base/arguments.js";
 import type { Frame } from "../owner/context.js";
-import { checkOwner, type Owner, type OwnerRecord } from "../owner/owner.js";
+import { checkOwner, type Owner, type OwnerRecord, runOf } from "../owner/owner.js";
 import type { Limits } from "../waiting/wanted.js";
 import type { Place } from "./dropped.js";
 import type { Hold } from "./hold.js";
@@ -46,6 +46,8 @@ export interface Request {
   readonly signal: AbortSignal | undefined;
   /** The owner that the call names; undefined for the ambient one, or a new one. */
   readonly owner: OwnerRecord | undefined;
+  /** The run whose hold it names as its owner. */
+  readonly within?: Frame | undefined;
 }
 
 /** One call: what it wants, for which owner, and where it was made. */
@@ -71,6 +73,7 @@ export function checkRequest(options: Options): Request {
     lease: checkLease(options.lease),
     signal: checkSignal(options.signal),
     owner: checkOwner(options.owner),
+    within: runOf(options.owner),
   };
 }
 

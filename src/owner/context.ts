@@ -23,13 +23,14 @@ export interface Frame {
 const store = around as AsyncLocalStorage<Frame | undefined>;
 const NO_KEYS: readonly string[] = [];
 
-/** A new open frame inside the current one. A frame that has ended is no parent: its async context outlived it. */
+/** A new open frame inside another. */
 export function openFrame(
   owner: OwnerRecord,
   isScope: boolean,
+  parent: Frame | undefined,
   lockKeys: readonly string[] = NO_KEYS,
 ): Frame {
-  return { owner, lockKeys, isScope, parent: currentFrame(), open: true };
+  return { owner, lockKeys, isScope, parent, open: true };
 }
 
 /** Runs fn inside `frame`, which ends when fn settles. */
@@ -48,6 +49,12 @@ export async function runInside<T>(frame: Frame, fn: () => T | Promise<T>): Prom
 export function currentFrame(): Frame | undefined {
   const frame = store.getStore();
   return frame?.open ? frame : undefined;
+}
+
+/** The scope or run that a call is made in: the run whose hold it names as its owner, where the async context has lost that. */
+export function callerOf(named: Frame | undefined): Frame | undefined {
+  const current = currentFrame();
+  return named?.open && !encloses(named, current) ? named : current;
 }
 
 /** The innermost one that is meant. */

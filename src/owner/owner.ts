@@ -11,7 +11,7 @@ import type { HoldRecord } from "../lock/hold-record.js";
 import type { Asked } from "../lock/options.js";
 import type { Waiter } from "../waiting/waiter.js";
 import type { Wanted } from "../waiting/wanted.js";
-import { encloses, type Frame, openFrame, runInside } from "./context.js";
+import { currentFrame, encloses, type Frame, openFrame, runInside } from "./context.js";
 
 /** A wire id, and the lock that it stands for. */
 export type Named = Pick<Grant, "lockKey" | "wireId">;
@@ -177,6 +177,8 @@ export class OwnerRecord {
 
 /** An Owner and a Hold give their owner's record under this symbol, so that `options.owner` may be either. */
 const OWNER = Symbol.for("holdfast.owner/2");
+/** The Hold of a run gives that run. */
+const RUN = Symbol.for("holdfast.run/1");
 
 /**
  * An owner of locks: it re-enters the locks that it holds. Made by `client.newOwner()`, one for each `client.scope()`.
@@ -198,24 +200,42 @@ export class Owner {
    */
   async scope<T>(fn: (owner: Owner) => T | Promise<T>): Promise<T> {
     checkFunction(fn, "fn");
-    return runInside(openFrame(this.#record, true), () => fn(this));
+    return runInside(openFrame(this.#record, true, currentFrame()), () => fn(this));
   }
 }
 
-/** Lets the objects of a class stand for an owner in `options.owner`. */
-export function standFor<T extends object>(prototype: T, ownerOf: (object: T) => OwnerRecord): void {
-  Object.defineProperty(prototype, OWNER, {
-    get(this: T) {
-      return ownerOf(this);
+/** Lets the objects of a class stand for an owner in `options.owner`; `runOf`: for a run of that. */
+export function standFor<T extends object>(
+  prototype: T,
+  ownerOf: (object: T) => OwnerRecord,
+  runOf: (object: T) => Frame | undefined = () => undefined,
+): void {
+  Object.defineProperties(prototype, {
+    [OWNER]: {
+      get(this: T) {
+        return ownerOf(this);
+      },
+    },
+    [RUN]: {
+      get(this: T) {
+        return runOf(this);
+      },
     },
   });
 }
 
+/** What `options.owner` names. */
+type Standing = { readonly [OWNER]?: OwnerRecord; readonly [RUN]?: Frame } | null | undefined;
+
 /** The owner that `options.owner` names: an Owner, or a Hold (the owner of that hold, also after its unlock). */
 export function checkOwner(value: unknown): OwnerRecord | undefined {
   if (value === undefined) return undefined;
-  const owner =
-    typeof value === "object" && value !== null ? (value as { [OWNER]?: OwnerRecord })[OWNER] : undefined;
+  const owner = (value as Standing)?.[OWNER];
   if (!owner) throw new TypeError(`owner must be an Owner or a Hold, not ${received(value)}`);
   return owner;
+}
+
+/** The run whose Hold `options.owner` is. */
+export function runOf(value: unknown): Frame | undefined {
+  return (value as Standing)?.[RUN];
 }

@@ -23,7 +23,7 @@ const SETTLE_PAUSE = 100;
 /** Told of every hint on its channel, or that none will come: the server forbids the channel, or the client is closed. */
 export interface Listener {
   hint(): void;
-  refused(error: unknown): void;
+  refused(error: unknown, channel: string): void;
 }
 
 export class Router {
@@ -109,7 +109,7 @@ export class Router {
   }
 
   refuse(channel: string, error: unknown): void {
-    for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener.refused(error);
+    for (const listener of [...(this.#listeners.get(channel) ?? [])]) listener.refused(error, channel);
   }
 
   /** Moves each channel to its server, a little later: changes of the topology come in bursts. */

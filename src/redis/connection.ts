@@ -69,7 +69,9 @@ export interface ConnectionOptions {
   readonly port?: number;
   /** The path of a Unix socket. */
   readonly path?: string;
-  readonly sentinels?: readonly object[] | null;
+  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
+  /** Of the master, where sentinels are asked. */
+  readonly name?: string;
 }
 
 /** A cluster client: which master serves which slot, and the connections to them. */

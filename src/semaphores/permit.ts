@@ -78,6 +78,10 @@ export class TakePermit extends Request<Permit> {
     return permit;
   }
 
+  protected override shown({ id }: Permit): string {
+    return id;
+  }
+
   protected override undo(): Promise<void> {
     const number = this.wanted;
     return number.undo(this.#id, (id) => endPermit(number, id));

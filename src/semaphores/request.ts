@@ -40,7 +40,18 @@ export abstract class Request<R> extends Waiter<SharedNumber, Attempt, R | undef
     if (asked.signal?.aborted) throw asked.signal.reason;
     if (!isHeard(callChannel)) return super.start();
     const context = { clientId: env.clientId, lockName, kind: this.wanted.kind };
-    return traceCall(context, asked, () => super.start());
+    let result: R | undefined;
+    const call = async () => {
+      result = await super.start();
+      return result && this.shown(result);
+    };
+    await traceCall(context, asked, call);
+    return result;
+  }
+
+  /** What subscribers of the channel see of its result. */
+  protected shown(result: R): unknown {
+    return result;
   }
 
   protected override outcome(attempt: Attempt | undefined): R | undefined {

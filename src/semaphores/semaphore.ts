@@ -54,6 +54,11 @@ class Take<R> extends Request<R> {
     return got;
   }
 
+  /** How many it has taken. */
+  protected override shown(result: R): number {
+    return typeof result === "number" ? result : this.#count;
+  }
+
   protected override undo(): Promise<void> {
     const { wanted: number } = this;
     const { key, channel } = number;

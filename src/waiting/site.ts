@@ -12,6 +12,7 @@ import { LiveSet } from "../base/live-set.js";
 import { outside } from "../base/outside.js";
 import { type Due, TimerHeap } from "../base/timer-heap.js";
 import type { Env } from "../env.js";
+import { scrubbed } from "../redis/failures.js";
 import { Turn } from "./handover.js";
 import { Waiter } from "./waiter.js";
 
@@ -221,7 +222,7 @@ export class Site implements Due {
   }
 
   #listen(waiter: Waiter, place: Place): void {
-    const refused = (error: unknown) => this.#forbidden(error);
+    const refused = (error: unknown, channel: string) => this.#forbidden(error, channel);
     if (waiter.wanted.traits.serverQueued) {
       place.unsubscribe ??= waiter.listen({ hint: () => this.#wake(place), refused });
     } else {
@@ -229,12 +230,12 @@ export class Site implements Due {
     }
   }
 
-  /** What one waiter may not listen to, the others may not either. */
-  #forbidden(error: unknown): void {
-    const reason = error instanceof Error ? error.message : "unknown error";
-    for (const each of this.waiters()) {
-      each.end(new UnsupportedServerError(each.lockName, `the server forbids the channel: ${reason}`));
-    }
+  /** What one waiter may not listen to, the others may not either; who comes later asks again. */
+  #forbidden(error: unknown, channel: string): void {
+    this.close();
+    const cause = scrubbed(error);
+    const what = `the server forbids the channel "${channel}": ${cause.message}`;
+    for (const each of this.waiters()) each.end(new UnsupportedServerError(each.lockName, what, cause));
   }
 
   #heard(): void {

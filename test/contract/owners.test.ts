@@ -1,4 +1,5 @@
 /** Contract section 3: whose call it is outside scopes and runs, the ids of owners, and owners that calls name. */
+import { AsyncResource } from "node:async_hooks";
 import { expect } from "vitest";
 import { Lock, type Owner } from "../../src/index.js";
 import { failure, PLAIN, row } from "../support/place/index.js";
@@ -240,9 +241,11 @@ row("locks are made by a client, not by new [§6 arguments]", { kinds: [PLAIN] }
 });
 
 row(
-  "with explicit reentrancy only { owner } re-enters, and scope and run hand the owner to their function [§1 reentrancy-explicit]",
+  "with explicit reentrancy only { owner } re-enters, and scope and run hand the owner to their function [§1 reentrancy-explicit] [B300]",
   { client: { reentrancy: "explicit" } },
   async ({ client, lock, excluded }) => {
+    // What runs here has lost the async context.
+    const queue = new AsyncResource("queue");
     const act = async (owner: Owner) => {
       const outer = await lock.lock({ owner });
       expect(await excluded.tryLock()).toBeNull();
@@ -254,6 +257,8 @@ row(
     await lock.run(async (hold) => {
       expect(await excluded.tryLock()).toBeNull();
       expect(await lock.run((nested) => nested.ownerId, { owner: hold })).toBe(hold.ownerId);
+      const nested = () => lock.run(({ ownerId }) => ownerId, { owner: hold, wait: 0 });
+      expect(await queue.runInAsyncScope(nested)).toBe(hold.ownerId);
     });
   },
 );

@@ -57,6 +57,12 @@ test("on a cluster the locks of every master are listed once, and show whom pres
     ["{tag}:fenced", "fenced", undefined],
   ]);
   expect(await client.inspect("{tag}:fenced")).toMatchObject({ kind: "fenced" });
+  // Without one of its masters no list is whole [B301].
+  await Promise.all(
+    cluster.nodes.map((node) => node.call("CONFIG", "SET", "cluster-require-full-coverage", "no")),
+  );
+  await cluster.nodes[0]?.stop();
+  for (let i = 0; i < 3; i++) expect(await failure(namesOf(client))).toMatchObject({ code: "UNAVAILABLE" });
 });
 
 test("where the user may not write the key, presence is off, told once, and locks are as ever", async () => {

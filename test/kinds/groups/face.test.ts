@@ -1,15 +1,17 @@
 /** Contract section 4: a group has the face of a lock: who may be a member, names, questions, owners, and its current hold. */
-import { expect } from "vitest";
+import { expect, test } from "vitest";
 import {
   type FencedHold,
   type Hold,
   type Lock,
+  LockClient,
   type LockInfo,
   MultiHold,
   MultiLock,
   QuorumError,
   RedLock,
 } from "../../../src/index.js";
+import { forTest } from "../../support/index.js";
 import { FENCED, failure, MULTI, READ, RED, row, SINGLE, WRITE, watch } from "../../support/place/index.js";
 import { type Apart, multiRow } from "./apart.js";
 
@@ -84,6 +86,18 @@ row(
     expect(await failure(() => new RedLock(...ofOne))).toBeInstanceOf(TypeError);
   },
 );
+
+test("masters of sentinels are told apart by sentinels and name [§4 group-arguments] [B296]", async () => {
+  const redlock = (...names: string[]) => {
+    const masters = names.map((name) =>
+      forTest(LockClient.connect({ sentinels: [{ host: "127.0.0.1", port: 1 }], name })),
+    );
+    for (const master of masters) master.on("error", () => {});
+    return new RedLock(...masters.map((master) => master.getLock("job")));
+  };
+  expect(redlock("a", "b", "c").name).toBe("job,job,job");
+  expect(() => redlock("a", "b", "a")).toThrow(/two members of a RedLock are at one address \(a of/);
+});
 
 multiRow(
   "the name is the members' as they were given, and the hold has them in that order [§4 group-face]",

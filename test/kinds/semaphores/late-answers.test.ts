@@ -156,7 +156,11 @@ for (let ticks = 0; ticks < 12; ticks++) {
       await permits().trySetPermits(2);
       const outcomes: unknown[] = [];
       const inside = deferred();
-      const onEnd = ({ outcome }: LockCallContext) => void outcomes.push(outcome);
+      const onEnd = (context: LockCallContext & { result?: unknown }) => {
+        outcomes.push(context.outcome);
+        // What a log may show of it is the permit's id alone [B299].
+        if (context.outcome === "acquired") expect(context.result).toEqual(ID);
+      };
       const ends = channel("tracing:holdfast:lock:asyncEnd");
       ends.subscribe(onEnd as never);
       a.listen("acquired", "gaveUp", "lost").keep("replies");
