@@ -87,15 +87,22 @@ export class AllCall extends GroupCall {
     const mayPass = this.hasWaited || refused !== undefined;
     const isSilent = ({ error }: Seat) => mayPass && isLockError(error, "UNAVAILABLE");
     const fault = this.seats.find((seat) => seat.error !== undefined && !isSilent(seat));
-    if (fault) return this.end(fault.error);
+    if (fault) return this.#afterUndo(() => this.end(fault.error));
     const missing = refused ?? this.seats.find(isSilent);
     this.unanswered = !refused && missing !== undefined;
     if (!missing) return this.#conclude();
-    this.undo();
-    if (this.wait === 0) return this.refuse(0);
+    if (this.wait === 0) return this.#afterUndo(() => this.refuse(0));
+    void this.undo();
     const next = () => this.#round(missing.wanted);
     if (!this.#awaited) return next();
     this.later(this.env.settings.random() * LONGEST_PAUSE, next);
+  }
+
+  /** Ends the call once nothing of it is left: others may try right after that. */
+  #afterUndo(end: () => void): void {
+    void this.undo().then(() => {
+      if (this.state !== "over") end();
+    });
   }
 
   /** All members are taken. The lease begins now, so what was taken before is raised; a silent member keeps its deadline. */

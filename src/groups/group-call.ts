@@ -56,12 +56,12 @@ export abstract class GroupCall<M extends Members = Members>
     return super.start();
   }
 
-  /** Gives the seats of this round back, the last first. */
-  protected override undo(): undefined {
+  /** Gives the seats of this round back, the last first. Never rejects. */
+  protected override undo(): Promise<unknown> {
     this.wanted.gather();
     const seats = [...this.seats].reverse();
     this.seats = [];
-    for (const seat of seats) seat.leave();
+    return Promise.all(seats.map((seat) => seat.leave()));
   }
 
   /** It has its hold, made of the seats that are granted. */

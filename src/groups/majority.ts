@@ -133,7 +133,7 @@ export class MajorityCall extends GroupCall<Masters> {
     const { seats } = this;
     const { quorum, parts } = this.wanted;
     const inFavour = seats.filter(({ vote }) => vote).length;
-    this.undo();
+    void this.undo();
     const round = Math.max(1, clock.mono() - this.sentAt.mono);
     const pause = inFavour > 0 ? settings.random() * Math.min(LONGEST_PAUSE, MOST_ROUNDS * round) : 0;
     this.#notBefore = clock.mono() + pause;

@@ -59,12 +59,13 @@ export class Seat extends Call {
     else this.end(this.env.runner.unavailable(this.lockName));
   }
 
-  /** The group does not want it: its count is given back. */
-  leave(): void {
+  /** The group does not want it: its count is given back. Resolves when that has been answered; never rejects. */
+  leave(): Promise<void> | undefined {
     const { hold, asked } = this;
-    if (!hold) return this.end(NOT_WANTED);
-    void quietly(hold.release());
+    if (!hold) return void this.end(NOT_WANTED);
+    const released = quietly(hold.release());
     if (asked.frame) this.owner?.endRun(this.lockKey, asked.frame);
+    return released;
   }
 
   /** It is a part of what the group has: from now on events tell of it. */

@@ -17,10 +17,9 @@ for (const word of WORDS)
   multiRow(
     `while ${word} is another's, a call that waits holds nothing, and nobody else's hold wakes it [§4 multi]`,
     async (place) => {
-      const { a, b, of, group, held, pass, servers, settle } = place;
+      const { a, b, of, group, held, pass, servers } = place;
       const theirs = await of(b, word).lock();
       expect(await group(...WORDS).tryLock()).toBeNull();
-      await settle();
       expect(held()).toEqual([word]);
       const call = watch(group(...WORDS).lock());
       await pass(2_000);
@@ -44,6 +43,22 @@ for (const word of WORDS)
     },
     PATIENT,
   );
+
+multiRow(
+  "a call that is refused returns once what it took is given back: others may take that at once [§4 multi] [§2 nothing-left] [B302]",
+  async ({ a, b, of, group, held, settle }) => {
+    const theirs = await of(b, "b1").lock();
+    a.at(1).keep("replies");
+    const call = watch(group("a0", "b1").tryLock());
+    await settle();
+    a.at(0).keep("requests");
+    await a.at(1).letGo();
+    expect([call.state, held()]).toEqual(["pending", ["a0", "b1"]]);
+    await a.at(0).letGo();
+    expect([call.outcome, held()]).toEqual([null, ["b1"]]);
+    await theirs.unlock();
+  },
+);
 
 multiRow(
   "of two members that others have it waits for one after the other, within one wait for both [§4 multi]",
