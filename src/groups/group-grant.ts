@@ -111,7 +111,7 @@ export class GroupGrant implements Held {
   #seatEnded({ loss }: HoldRecord): void {
     if (this.hold.state !== "live" || this.#live.length >= this.members.quorum) return;
     this.#lose(loss?.reason ?? "forced", loss?.since);
-    for (const seat of this.#live.reverse()) seat.leave();
+    for (const seat of this.#live.reverse()) void seat.leave();
   }
 
   get #holds(): HoldRecord<Grant>[] {
@@ -132,7 +132,7 @@ export class GroupGrant implements Held {
 
   /** What is granted from now on is not wanted. */
   #drop(): void {
-    for (const seat of this.seats) if (seat.state !== "over") seat.leave();
+    for (const seat of this.seats) if (seat.state !== "over") void seat.leave();
   }
 
   /** @throws the loss, or the first error, with all of them in `errors` */

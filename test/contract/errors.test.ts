@@ -161,7 +161,7 @@ const FAILING: readonly Failing[] = [
     prepare: () => userWith("~*", "resetchannels", "+@all"),
     fail: async (client) => {
       await server.call("HSET", "a", "b0e5b1a2-0000-4000-8000-000000000000:1", "1");
-      // The next call is told likewise [B297].
+      // The next call is told likewise.
       expect(await failure(take(client))).toMatchObject({ code: "UNSUPPORTED" });
       await take(client);
     },
@@ -241,7 +241,7 @@ async function namedCaller(call: () => Promise<unknown>): Promise<void> {
 }
 
 test.for(FAILING)(
-  "$code says with $cure what to do, has cause and caller, and shows no secret [§6 codes] [§6 no-secrets] [B40] [B105]",
+  "$code says with $cure what to do, has cause and caller, and shows no secret [§6 codes] [§6 no-secrets] [B40] [B105] [B297]",
   async ({ code, prepare = async () => open(), fail, cure, has = {} }) => {
     const client = await prepare();
     const error = (await failure(namedCaller(() => fail(client)))) as LockError;

@@ -28,7 +28,7 @@ test("of a text that is no number a few bytes are read, however long it is [B102
   await redis.flushall();
 });
 
-test("on a cluster the locks of every master are listed once, and show whom presence knows", async () => {
+test("on a cluster the locks of every master are listed once, or none, and show whom presence knows [B301]", async () => {
   await using cluster = await startCluster({ masters: 3 });
   await using client = new LockClient(cluster.connect(), { prefix: "app", watchdogTimeout: 4_500 });
   const names = Array.from({ length: 30 }, (_, i) => `job-${i}`).sort();
@@ -57,7 +57,7 @@ test("on a cluster the locks of every master are listed once, and show whom pres
     ["{tag}:fenced", "fenced", undefined],
   ]);
   expect(await client.inspect("{tag}:fenced")).toMatchObject({ kind: "fenced" });
-  // Without one of its masters no list is whole [B301].
+  // Without one of its masters no list is whole.
   await Promise.all(
     cluster.nodes.map((node) => node.call("CONFIG", "SET", "cluster-require-full-coverage", "no")),
   );

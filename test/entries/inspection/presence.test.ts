@@ -225,7 +225,7 @@ test("what is no presence disturbs nobody who looks [B79]", async () => {
   expect(await client.inspect("a")).toMatchObject({ holders: [{ ownerId: hold.ownerId }], waiting: [] });
 });
 
-test("WAIT_TIMEOUT names the holder as far as it is known [§8 wait-timeout-holder]", async () => {
+test("WAIT_TIMEOUT names the holder as far as it is known [§8 wait-timeout-holder] [B298]", async () => {
   const { client, call, pass, with: by } = present({ label: "stock-1" });
   const textOf = async (waiting: LockClient, wait = 2_500) => {
     const refused = failure(waiting.getLock("a").lock({ wait }));
@@ -237,7 +237,7 @@ test("WAIT_TIMEOUT names the holder as far as it is known [§8 wait-timeout-hold
   expect(await textOf(client)).toMatch(own);
   expect(await textOf(client, 0)).toContain("held by this process itself");
   await pass(26_000);
-  // Calls that end together are all told [B298].
+  // Calls that end together are all told.
   const other = by({ label: "stock-2" }).client;
   for (const text of await Promise.all([textOf(other), textOf(other)]))
     expect(text).toContain(`held by stock-1 (pid ${process.pid}) for 31 s`);

@@ -151,14 +151,14 @@ for (const by of ["semaphore", "permits"] as const) {
 // Microtasks between an answer and the close: at some of them the grant is on its way to the caller.
 for (let ticks = 0; ticks < 12; ticks++) {
   for (const by of ["acquire", "run"])
-    test(`a close ${ticks} ticks after a permit was granted to ${by}() is told alike by caller, event and channel [§8 diagnostics] [B119]`, async (place) => {
+    test(`a close ${ticks} ticks after a permit was granted to ${by}() is told alike by caller, event and channel [§8 diagnostics] [B119] [B299]`, async (place) => {
       const { a, permits, settle } = place;
       await permits().trySetPermits(2);
       const outcomes: unknown[] = [];
       const inside = deferred();
       const onEnd = (context: LockCallContext & { result?: unknown }) => {
         outcomes.push(context.outcome);
-        // What a log may show of it is the permit's id alone [B299].
+        // What a log may show of it is the permit's id alone.
         if (context.outcome === "acquired") expect(context.result).toEqual(ID);
       };
       const ends = channel("tracing:holdfast:lock:asyncEnd");
