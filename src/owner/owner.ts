@@ -41,6 +41,8 @@ function goesBefore(other: OwnCall, { asked, wanted }: OwnCall): boolean {
   return other.wanted.siteName === wanted.siteName && (other.isInLine || other.state === "trying");
 }
 
+const NO_CALLS: readonly OwnCall[] = [];
+
 export class OwnerRecord {
   #grants: Map<string, Grant> | undefined;
   #calls: Set<OwnCall> | undefined;
@@ -64,7 +66,8 @@ export class OwnerRecord {
   granted(grant: Grant): void {
     this.#grants ??= new Map();
     this.#grants.set(grant.lockKey, grant);
-    for (const call of this.#calling(grant.lockKey)) if (call.isInLine) call.step();
+    if (this.#has(({ isInLine }) => isInLine))
+      for (const call of this.#calling(grant.lockKey)) if (call.isInLine) call.step();
     this.resume(grant.lockKey);
   }
 
@@ -87,7 +90,7 @@ export class OwnerRecord {
 
   /** Whether a `lock()` or `tryLock()` that is wanted is under way. */
   isAsking(isWanted: (call: OwnCall) => boolean): boolean {
-    return [...(this.#calls ?? [])].some((call) => !call.asked.frame && isWanted(call));
+    return this.#has((call) => !call.asked.frame && isWanted(call));
   }
 
   begin(call: OwnCall): void {
@@ -110,7 +113,7 @@ export class OwnerRecord {
     const { lockKey } = asking.wanted;
     const isIt = (of: Named | undefined) => of?.lockKey === lockKey && of.wireId === wireId;
     if (isIt(this.#grants?.get(lockKey)) || this.#ending?.some(isIt)) return true;
-    for (const call of this.#calls ?? []) {
+    for (const call of this.#calls ?? NO_CALLS) {
       if (call === asking || call.wanted.lockKey !== lockKey || call.wireId !== wireId) continue;
       // A copy of its try was granted after the try was refused: it has to ask once more.
       if (call.isInLine) call.tryNow();
@@ -121,11 +124,18 @@ export class OwnerRecord {
 
   /** Calls on this lock that stand aside look again. A run does so only if no other goes before it. */
   resume(lockKey: string): void {
+    if (!this.#has(({ isAside }) => isAside)) return;
     const calls = this.#calling(lockKey);
     for (const call of calls) {
       const isFirst = (other: OwnCall) => goesBefore(other, call) && this.admits(other, lockKey);
       if (call.isAside && this.admits(call, lockKey) && !calls.some(isFirst)) call.step();
     }
+  }
+
+  /** Whether a call of it is such: mostly none is, and no list is made of them. */
+  #has(isSuch: (call: OwnCall) => boolean): boolean {
+    for (const call of this.#calls ?? NO_CALLS) if (isSuch(call)) return true;
+    return false;
   }
 
   /** Its calls that want a lock, or a group with that as a member; they change while one goes through them. */
