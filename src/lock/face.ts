@@ -238,17 +238,21 @@ export abstract class LockFace<H extends Hold = Hold> {
   }
 
   #whyNotOwner(owner: OwnerRecord | undefined): string {
+    const unnamed = this.#env.followsContext
+      ? [
+          "unlock() outside a scope does not know whose hold to give back",
+          "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()",
+        ]
+      : [
+          "unlock() without an owner does not know whose hold to give back",
+          "call hold.unlock() on what lock() resolved with, or name the owner: unlock({ owner })",
+        ];
     const [what, cure] = owner
       ? [
           "nothing to unlock: this owner has no open lock() or tryLock() of this lock",
           "if another call took it, unlock the hold that it resolved with",
         ]
-      : [
-          `unlock() ${this.#env.followsContext ? "outside a scope" : "without an owner"} does not know whose hold to give back`,
-          this.#env.followsContext
-            ? "call hold.unlock() on what lock() resolved with, or put lock() and unlock() inside one client.scope()"
-            : "call hold.unlock() on what lock() resolved with, or name the owner: unlock({ owner })",
-        ];
+      : unnamed;
     return `lock "${this.name}": ${what}; ${cure}. A run() gives its hold back by itself when its function ends`;
   }
 

@@ -189,7 +189,9 @@ export class MemoryServer {
 }
 
 function hashOf(script: string): string {
-  const hash = hashes.get(script) ?? createHash("sha1").update(script, "latin1").digest("hex");
+  const known = hashes.get(script);
+  if (known !== undefined) return known;
+  const hash = createHash("sha1").update(script, "latin1").digest("hex");
   hashes.set(script, hash);
   return hash;
 }
