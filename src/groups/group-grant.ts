@@ -10,6 +10,7 @@ import { Hold, recordOf, viewOf } from "../lock/hold.js";
 import { type Held, HoldRecord } from "../lock/hold-record.js";
 import type { OwnerRecord } from "../owner/owner.js";
 import type { GroupCall } from "./group-call.js";
+import type { MajorityCall } from "./majority.js";
 import { type Members, outcomes, withErrors } from "./members.js";
 import type { Seat } from "./seat.js";
 
@@ -94,6 +95,7 @@ export class GroupGrant implements Held {
 
   giveBack(hold: HoldRecord): Promise<void> {
     this.#drop();
+    this.#handOver();
     return this.#release().catch((error: unknown) => hold.unreleased(error));
   }
 
@@ -133,6 +135,14 @@ export class GroupGrant implements Held {
   /** What is granted from now on is not wanted. */
   #drop(): void {
     for (const seat of this.seats) if (seat.state !== "over") void seat.leave();
+  }
+
+  /** What it gives back goes to the call that waits first here for the same group, if any. */
+  #handOver(): void {
+    // Only calls for a majority stand in a line of their group.
+    const next = this.members.env.sites.get(this.members)?.first as MajorityCall | undefined;
+    const holds = this.#live.flatMap(({ hold }) => hold ?? []);
+    if (next && holds.every(({ grant }) => grant.mayPass && grant.holds.length === 1)) next.succeed(holds);
   }
 
   /** @throws the loss, or the first error, with all of them in `errors` */

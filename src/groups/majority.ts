@@ -2,6 +2,7 @@
  * How a call gets a majority of the masters of a RedLock. A round asks all masters at once, and their answers are votes. With
  * a majority in favour, and time left of the lease, the call has its hold; what comes later joins. A lost round gives all
  * back, everywhere. Then the call sleeps until messages come from a majority, and after a split vote for a random time more.
+ * While the turn of this process lasts, the releases of one call are the round of the next one here.
  *
  *     the round   | first call, or wait 0     | waits
  *    -------------|---------------------------|------------------------------------------
@@ -12,6 +13,8 @@
 import { instant } from "../base/clock.js";
 import { LockLostError } from "../base/errors.js";
 import type { Kind } from "../kinds/kind.js";
+import type { Grant } from "../lock/grant.js";
+import type { HoldRecord } from "../lock/hold-record.js";
 import type { Listener } from "../pubsub/router.js";
 import { GroupCall } from "./group-call.js";
 import type { GroupGrant } from "./group-grant.js";
@@ -29,6 +32,8 @@ export class MajorityCall extends GroupCall<Masters> {
   /** Monotonic milliseconds: no round begins before. */
   #notBefore = 0;
   #group: GroupGrant | undefined;
+  /** Its round is made of releases of this process. */
+  #isSuccessor = false;
   /** Ends the time that the masters have for their answers. */
   #stopTimer: (() => void) | undefined;
 
@@ -90,8 +95,10 @@ export class MajorityCall extends GroupCall<Masters> {
     const { quorum } = this.wanted;
     // No majority can grant it any more, and it is known whether others have it.
     const isLost = held + open < quorum && answered >= quorum;
-    if (held >= quorum) this.#group = this.accept();
-    else if (isLost || open === 0) this.#lose();
+    if (held >= quorum) {
+      if (!this.#isSuccessor) this.site?.turn.begin();
+      this.#group = this.accept();
+    } else if (isLost || open === 0) this.#lose();
   }
 
   /** False while it asks, and while it waits for runs of its owner that have its members, or were called before. */
@@ -104,6 +111,19 @@ export class MajorityCall extends GroupCall<Masters> {
     return false;
   }
 
+  /**
+   * These holds on the members are about to be given back. While the turn of this process lasts, that grants the members to
+   * this call. After the turn it makes way for others; who listens to a majority of the masters is not known.
+   */
+  succeed(holds: readonly HoldRecord<Grant>[]): void {
+    const { site } = this;
+    if (site?.turn.lasts === false) this.#notBefore = this.env.clock.mono() + site.turn.makesWay(-1, 0);
+    else if (this.#mayGoOn() && !this.wanted.areHeldBy(this.owner)) {
+      this.tries();
+      this.#ask(holds);
+    }
+  }
+
   #round(): void {
     this.tries();
     const connecting = this.wanted.connecting();
@@ -111,19 +131,22 @@ export class MajorityCall extends GroupCall<Masters> {
     else this.#ask();
   }
 
-  /** Asks each master that is worth it, all at once. */
-  #ask(): void {
+  /** Asks each master that is worth it, all at once; where a hold is given back, by that release. */
+  #ask(released: readonly HoldRecord<Grant>[] = []): void {
     if (this.state === "over") return;
     const { wanted: members, asked, env } = this;
     this.sentAt = instant(env.clock);
     const seats = members.parts.map((member) => new Seat(this, member));
     this.seats = seats;
+    this.#isSuccessor = released.length > 0;
     this.#stopTimer = env.clock.after(members.answerTime(asked.lease), () => {
       for (const seat of seats) seat.giveUp();
     });
     const { worthAsking } = members;
     for (const seat of seats) {
-      if (worthAsking.includes(seat.wanted)) seat.step();
+      const hold = released.find(({ lockKey }) => lockKey === seat.lockKey);
+      if (hold && seat.succeed() !== undefined) hold.successor = seat;
+      else if (worthAsking.includes(seat.wanted)) seat.step();
       else seat.giveUp();
     }
   }

@@ -126,7 +126,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
 
   /** Becomes the successor of a release that is about to be sent. Gives the wire id to grant; undefined if it cannot be. */
   succeed(): string | undefined {
-    if (!this.isInLine || (this.owner && this.#ownGrant)) return undefined;
+    if (this.state === "trying" || this.state === "over" || (this.owner && this.#ownGrant)) return undefined;
     if (this.owner?.admits(this, this.lockKey) === false) return undefined;
     this.tries();
     // From now on the server may grant it, even if this call is over by then.

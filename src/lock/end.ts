@@ -38,12 +38,13 @@ export class End extends Command {
     this.#owner = owner;
     owner?.ends(grant);
     this.#site = env.sites.get(kind);
-    const first = this.#site?.first;
-    const mayPass =
-      first !== undefined && kind.traits.passes === true && !grant.hadReads && !env.replicas && !env.closed;
+    const first = this.#site?.first as Call | undefined;
+    this.#successor = hold?.successor;
+    const mayPass = !this.#successor && first !== undefined && grant.mayPass;
     const lasts = mayPass && this.#site?.turn.lasts === true;
     this.#makesWay = mayPass && !lasts;
-    if (lasts) this.#passTo(first as Call);
+    if (lasts && first?.succeed() !== undefined) this.#successor = first;
+    this.#successorId = this.#successor?.wireId ?? "";
     if (this.#makesWay) this.#site?.turn.announces(this.#site.ears);
   }
 
@@ -94,13 +95,6 @@ export class End extends Command {
     this.#successor?.notSucceeded(this.#successorId);
     this.#over();
     this.#reject(error);
-  }
-
-  #passTo(first: Call): void {
-    const wireId = first.succeed();
-    if (wireId === undefined) return;
-    this.#successor = first;
-    this.#successorId = wireId;
   }
 
   #over(): void {

@@ -91,6 +91,12 @@ export class Grant extends Leased implements Held, Counts {
     return this.holds.some(({ renewed }) => renewed);
   }
 
+  /** Whether its last release may grant the lock to a waiter of this process. */
+  get mayPass(): boolean {
+    const { env, kind } = this;
+    return kind.traits.passes === true && !this.hadReads && !env.replicas && !env.closed;
+  }
+
   get isGarbage(): boolean {
     return !this.#owner && this.holds[0]?.isGarbage === true;
   }

@@ -6,6 +6,7 @@ import { outside } from "../base/outside.js";
 import type { Frame } from "../owner/context.js";
 import type { OwnerRecord } from "../owner/owner.js";
 import type { Side } from "../waiting/wanted.js";
+import type { Call } from "./call.js";
 import type { Place } from "./dropped.js";
 import type { Asked } from "./options.js";
 
@@ -53,6 +54,8 @@ export class HoldRecord<H extends Held = Held> {
   declare openIn?: OwnerRecord;
   /** Of a seat: the hold of the group. */
   declare group?: HoldRecord;
+  /** Of a seat: the seat of another call that its release grants the lock. */
+  declare successor?: Call;
   declare loss?: LockLostError;
   /** Called when it is given back or lost. */
   declare private onEnd?: (() => void)[];

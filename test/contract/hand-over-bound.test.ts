@@ -1,11 +1,11 @@
 /** Contract section 2: how long a lock stays in one process while others wait for it, on the clock of the row. */
 import { expect } from "vitest";
-import { FENCED, PLAIN, row, type VirtualPlace, WRITE, watch } from "../support/place/index.js";
+import { FENCED, PLAIN, RED, row, type VirtualPlace, WRITE, watch } from "../support/place/index.js";
 
 const LONG = 600_000;
 const client = { commandTimeout: 1_000, pollCap: LONG, watchdogTimeout: LONG };
 /** The kinds whose release can grant the lock to the next one by the same command. */
-const kinds = [PLAIN, FENCED, WRITE];
+const kinds = [PLAIN, FENCED, WRITE, RED];
 
 /** Lets tasks take the lock for some milliseconds, again and again, until {@link stop} is called; counts their grants. */
 function busy({ lock, server, client: mine }: VirtualPlace, tasks: number, ms: number, isNested = false) {

@@ -3,13 +3,13 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 9_610,
+  contract: 9_620,
   delivery: 3_790,
   entries: 7_980,
   faults: 3_160,
   fleet: 3_560,
   interop: 3_350,
-  kinds: 5_240,
+  kinds: 5_290,
   lua: 3_330,
   simulation: 4_100,
   support: 4_080,
