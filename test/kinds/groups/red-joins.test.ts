@@ -369,3 +369,22 @@ redRow(
     expect(heldOn()).toEqual([]);
   },
 );
+
+redRow(
+  "a hold that is given back while its owner re-enters it is not handed over, and nobody waits for that in vain [§3 unlock-during-nested] [§4 red]",
+  async ({ a, red, pass }) => {
+    const owner = a.client.newOwner();
+    const outer = await red.lock({ owner });
+    const successor = watch(red.lock());
+    const last = watch(red.tryLock(500));
+    await pass(10);
+    const inner = watch(red.lock({ owner }));
+    await outer.unlock();
+    await pass(1_000);
+    expect([inner.value?.isHeld, successor.state, last.outcome]).toEqual([true, "pending", null]);
+    await inner.value?.unlock();
+    await pass(10);
+    expect(successor.value?.isHeld).toBe(true);
+    await successor.value?.unlock();
+  },
+);
