@@ -142,7 +142,8 @@ export class GroupGrant implements Held {
     // Only calls for a majority stand in a line of their group.
     const next = this.members.env.sites.get(this.members)?.first as MajorityCall | undefined;
     const holds = this.#live.flatMap(({ hold }) => hold ?? []);
-    if (next && holds.every(({ grant }) => grant.mayPass && grant.reads + grant.writes === 1)) next.succeed(holds);
+    if (next && holds.every(({ grant }) => grant.mayPass && grant.reads + grant.writes === 1))
+      next.succeed(holds);
   }
 
   /** @throws the loss, or the first error, with all of them in `errors` */

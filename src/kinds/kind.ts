@@ -97,12 +97,16 @@ const renew: RenewalScript = (batch, lease) =>
 
 /** One lock, on one side. */
 export class Kind extends Wanted {
-  /** The name under which owners know the lock, whichever side. */
-  readonly lockKey: string;
+  private ownersKey: string | undefined;
 
   constructor(env: Env, lockName: string, key: string, traits: Traits = TRAITS) {
     super(env, lockName, key, traits);
-    this.lockKey = `${env.clientId}/${key}`;
+  }
+
+  /** The name under which owners know the lock, whichever side. Made when it is asked for: most holds are bare. */
+  get lockKey(): string {
+    this.ownersKey ??= `${this.env.clientId}/${this.key}`;
+    return this.ownersKey;
   }
 
   override get kind(): LockKind {

@@ -220,8 +220,7 @@ export abstract class LockFace<H extends Hold = Hold> {
     const hold = await this.acquire(asked).finally(cancel);
     if (hold) return hold;
     const waited = clock.mono() - begun;
-    const { envs, turnKeys } = this.#wanted;
-    const isOwn = turnKeys.some((key) => envs.some(({ live }) => live.get(key)?.isHeld));
+    const isOwn = this.#wanted.parts.some(({ env, key }) => env.live.get(key)?.isHeld);
     const told = (await Promise.race([holder, undefined])) ?? (isOwn ? THIS_PROCESS : undefined);
     throw new LockTimeoutError(this.name, waited, { holder: told });
   }

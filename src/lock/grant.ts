@@ -190,13 +190,14 @@ export class Grant extends Leased implements Held, Counts {
   }
 
   #begin(now: Instant): void {
-    const { live } = this.env;
+    const { env, kind } = this;
+    const { live } = env;
     const isAlone = this.writes > 0;
     this.knownAt = now.wall;
     // Whoever else of this client has the lock to itself has lost it: otherwise the server had not granted it.
-    const other = live.get(this.lockKey);
+    const other = live.get(kind.key);
     if (other?.isHeld && (isAlone || other.writes > 0)) other.gone(TAKEN);
-    live.add(this, isAlone ? this.lockKey : this);
+    live.add(this, isAlone ? kind.key : this);
   }
 
   /** The innermost live hold on this side. */
@@ -268,7 +269,7 @@ export class Grant extends Leased implements Held, Counts {
 
   #stop(state: "ending" | "over"): void {
     this.state = state;
-    this.env.live.remove(this, this.lockKey);
+    this.env.live.remove(this, this.kind.key);
     this.env.watchdog.watch(this);
     this.#owner?.drop(this);
   }

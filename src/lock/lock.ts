@@ -101,10 +101,10 @@ export class Lock<H extends Hold = Hold> extends LockFace<H> {
 
 /** An END by somebody else, which tells the holders of this client at once. Resolves with whether the lock was held. */
 async function force(kind: Kind): Promise<boolean> {
-  const { env, lockKey, lockName } = kind;
+  const { env, key, lockName } = kind;
   const { runner } = env;
   // A command of a holder may report the loss before the answer to the force is here, and must know the cause.
-  const holders = env.live.all().filter((grant) => grant.lockKey === lockKey);
+  const holders = env.live.all().filter((grant) => grant.kind.key === key);
   for (const grant of holders) grant.forcedBy++;
   // Who takes what it has forced in this tick must not be overtaken by waiters that the force wakes.
   runner.sender.gather();
@@ -114,7 +114,7 @@ async function force(kind: Kind): Promise<boolean> {
     const ended = await runner.call(lockName, () => kind.force(callId), read);
     const wireIds = new Set(ended.map((field) => writerOf(field) ?? field));
     for (const grant of env.live.all()) {
-      if (grant.lockKey === lockKey && wireIds.has(grant.wireId)) grant.lose("forced");
+      if (grant.kind.key === key && wireIds.has(grant.wireId)) grant.lose("forced");
     }
     // A holder that was giving it back meanwhile learns it by the answer to that.
     const ending = holders.filter(({ state, wireId }) => state === "ending" && wireIds.has(wireId));
