@@ -21,7 +21,7 @@
  * An answer belongs to its own send, and to the wire id, not to the call. The call ends a late grant only if its id is
  * over.
  */
-import { type Instant, instant } from "../base/clock.js";
+import type { Instant } from "../base/clock.js";
 import { LockLostError, LockUpgradeError } from "../base/errors.js";
 import type { Kind, Released, Try } from "../kinds/kind.js";
 import { encloses } from "../owner/context.js";
@@ -50,8 +50,9 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   #first: string | undefined;
   /** What its wire id was granted. */
   #grant: Grant | undefined;
-  /** The grant that it nests into. */
+  /** The grant that it nests into, by a KEEP of its own, and the term of that one's deadline. */
   #into: Grant | undefined;
+  #term = 0;
 
   constructor(kind: Kind, asked: Asked) {
     super(kind, asked);
@@ -160,7 +161,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   }
 
   protected override request(): ScriptCall | PlainCommand {
-    return this.try(this.wanted.take(this.#ownId, this));
+    return this.#into?.keeper(this.lease) ?? this.try(this.wanted.take(this.#ownId, this));
   }
 
   protected override isGrant(reply: unknown): boolean {
@@ -168,6 +169,7 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
   }
 
   protected override answered(reply: unknown, now: Instant): void {
+    if (this.#into) return this.#nested(this.#into, Number(reply), now);
     const taken = this.wanted.readTaken(reply);
     if (taken.is === "over") return this.#anew();
     if (taken.mustRetry?.length) {
@@ -186,8 +188,14 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     this.refuse(taken.ttl);
   }
 
-  protected override late(reply: unknown, wireId: string): void {
-    if (this.isGrant(reply)) this.#lateGrant(wireId);
+  protected override failed(error: unknown): void {
+    if (this.#into) this.#notNested(this.#into, error);
+    else super.failed(error);
+  }
+
+  /** A late answer to a KEEP, which has no wire id, changes nothing. */
+  protected override late(reply: unknown, wireId: string | undefined): void {
+    if (wireId !== undefined && this.isGrant(reply)) this.#lateGrant(wireId);
   }
 
   /** The server has granted a wire id for which this call does not wait now. */
@@ -296,24 +304,28 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     this.site?.leave(this, false);
     // Its own tries are not needed any more.
     void this.withdraw();
-    this.tries();
-    // It has no command of its own meanwhile, and the close of the client ends it.
-    this.known();
+    this.wireId = undefined;
     this.#into = grant;
+    this.#term = grant.term;
     grant.count(this.wanted.traits.side);
     // From now on siblings wait: nothing but the answer is between the run and its turn.
     this.owner?.beginRun(this, this.lockKey);
-    const nested = (error?: unknown) => this.#nested(grant, error);
-    grant.keep(this.sentAt, this.lease).then(nested, nested);
+    this.tries();
+    this.begin(undefined, this.sentAt);
   }
 
-  #nested(grant: Grant, error?: unknown): void {
-    if (this.#into !== grant) return;
+  /** KEEP has answered with what it `found`. */
+  #nested(grant: Grant, found: number, now: Instant): void {
+    if (!grant.kept(found, this.sentAt, now, this.lease, this.#term)) return this.#notNested(grant);
     this.#into = undefined;
-    const now = instant(this.env.clock);
-    grant.check(now);
+    this.#accept(grant, now);
+  }
+
+  /** It goes on without the grant, which is over, or ends with the error. */
+  #notNested(grant: Grant, error?: unknown): void {
+    this.#into = undefined;
+    grant.check();
     const isHeld = grant.state === "held";
-    if (isHeld && error === undefined) return this.#accept(grant, now);
     grant.uncount(this.wanted.traits.side);
     if (this.asked.frame) this.owner?.endRun(this.lockKey, this.asked.frame);
     if (isHeld) return this.fail(error);

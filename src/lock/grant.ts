@@ -27,6 +27,7 @@ import type { Details, LockEventName } from "../base/events.js";
 import { quietly } from "../base/work.js";
 import { type Counts, type Downgrading, type Kind, TAKEN, TOMBSTONE_TTL, WRITES } from "../kinds/kind.js";
 import { OwnerRecord } from "../owner/owner.js";
+import type { ScriptCall } from "../scripts/script.js";
 import type { Side } from "../waiting/wanted.js";
 import { Leased } from "../watchdog/leased.js";
 import type { Renewal } from "../watchdog/watchdog.js";
@@ -125,9 +126,9 @@ export class Grant extends Leased implements Held, Counts {
    * @throws LOCK_LOST if the grant turns out to be gone, UNAVAILABLE without an answer
    */
   keep(sent: Instant, lease?: number): Promise<void> {
-    const { env, kind, lockName, wireId, term } = this;
+    const { env, lockName, term } = this;
     // A TTL is never lowered, so the least lease changes nothing.
-    const request = () => kind.keep(wireId, this, lease ?? 1);
+    const request = () => this.keeper(lease ?? 1);
     const read = (reply: unknown, now: Instant) => {
       const found = Number(reply);
       this.check(now);
@@ -135,6 +136,19 @@ export class Grant extends Leased implements Held, Counts {
       return this.#goesOn(found);
     };
     return env.runner.callUntilAnswered(lockName, request, read, 0, sent);
+  }
+
+  /** The KEEP of now. */
+  keeper(lease: number): ScriptCall {
+    return this.kind.keep(this.wireId, this, lease);
+  }
+
+  /** The KEEP of a nested call, sent at `sent`, has its answer. Whether the grant goes on; loses it if it is gone. */
+  kept(found: number, sent: Instant, now: Instant, lease: number, term: number): boolean {
+    this.check(now);
+    if (this.has(found)) this.raise(sent, lease, term);
+    else if (this.state === "held") this.gone(found);
+    return this.state === "held";
   }
 
   /** Ends the write side of an owner that goes on as a reader. @throws as {@link keep} */
