@@ -214,8 +214,15 @@ export class Checks {
   /** Without faults somebody is woken as soon as nobody is inside any more, however rarely waiters poll. */
   #idle(): void {
     const { calls, stays, world } = this.#simulation;
-    const isWanted = calls.some(({ settled }) => settled === undefined);
-    if (!this.#isCalm || !isWanted || stays.some(({ overAt }) => overAt === undefined)) {
+    const waiting = calls.filter(({ settled }) => settled === undefined);
+    // A lease that is shorter than a round trip is over before it is granted; others of the process wait behind such a call.
+    const isHopeless = waiting.some(({ step }) => (step.lease ?? this.#slowest * 3) < this.#slowest * 2);
+    if (
+      !this.#isCalm ||
+      waiting.length === 0 ||
+      isHopeless ||
+      stays.some(({ overAt }) => overAt === undefined)
+    ) {
       this.#idleSince = undefined;
       return;
     }
