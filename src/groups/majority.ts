@@ -117,7 +117,7 @@ export class MajorityCall extends GroupCall<Masters> {
    */
   succeed(holds: readonly HoldRecord<Grant>[]): void {
     const { site } = this;
-    if (site?.turn.lasts === false) this.#notBefore = this.env.clock.mono() + site.turn.makesWay(-1, 0);
+    if (site?.turn.lasts === false) this.#notBefore = this.env.clock.mono() + site.turn.makesWay();
     else if (this.#mayGoOn() && !this.wanted.areHeldBy(this.owner)) {
       this.tries();
       this.#ask(holds);

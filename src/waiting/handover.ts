@@ -72,8 +72,8 @@ export class Turn {
     return this.#pause;
   }
 
-  /** So many subscribers heard of the release (-1: not known). Milliseconds for which the first waiter makes way. */
-  makesWay(heard: number, ears: number): number {
+  /** So many subscribers heard of the release (-1, the default: not known). Milliseconds for which the first waiter makes way. */
+  makesWay(heard = -1, ears = 0): number {
     const turn = this.#length;
     this.begin();
     const { isCluster, publishCommand } = this.#env.runner;

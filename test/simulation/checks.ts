@@ -213,10 +213,12 @@ export class Checks {
 
   /** Without faults somebody is woken as soon as nobody is inside any more, however rarely waiters poll. */
   #idle(): void {
-    const { calls, stays, world } = this.#simulation;
+    const { calls, schedule, stays, world } = this.#simulation;
     const waiting = calls.filter(({ settled }) => settled === undefined);
-    // A lease that is shorter than a round trip is over before it is granted; others of the process wait behind such a call.
-    const isHopeless = waiting.some(({ step }) => (step.lease ?? this.#slowest * 3) < this.#slowest * 2);
+    // A lease that half a round trip may outlast is rarely granted in time; others of the process wait behind such a call.
+    const isHopeless = waiting.some(
+      ({ step: { lease } }) => lease !== undefined && lease < schedule.weather.most,
+    );
     if (
       !this.#isCalm ||
       waiting.length === 0 ||
