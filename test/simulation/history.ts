@@ -41,10 +41,8 @@ const OPEN = Number.POSITIVE_INFINITY;
  */
 const CANDID: readonly string[] = ["lock", "fenced", "semaphore"];
 
-/**
- * Faults after which ioredis repeats unanswered commands: the first one may have been granted without anyone knowing.
- */
-const SENT_AGAIN: readonly string[] = ["drop", "restart", "failover"];
+/** Faults after which unanswered commands are repeated: the first may have been granted without anyone knowing. */
+const SENT_AGAIN: readonly string[] = ["drop", "cut", "restart", "failover"];
 
 export function judge(simulation: Simulation): { readonly length: number; readonly verdict: Verdict } {
   const history = new Claims(simulation).history();
@@ -93,6 +91,7 @@ class Claims {
     const { call, granted, token, heldUntil, leftAt = OPEN, overAt = OPEN, isDone } = stay;
     const { whose, invoked } = call;
     const answer = token === undefined ? { granted: true } : { granted: true, token };
+    if (this.#isSentAgain(invoked, granted)) this.#unknown(call);
     this.#add(call, whose, "acquire", { invoked, settled: granted }, answer as Answer);
     if (isDone)
       this.#add(call, whose, "release", { invoked: leftAt, settled: overAt }, { released: true } as Answer);
@@ -100,7 +99,6 @@ class Claims {
     else this.#add(call, whose, "release", { invoked: heldUntil, settled: OPEN });
   }
 
-  /** The call may have got an unknown grant, open-ended, which counts as another owner's. */
   #notGranted(call: Call): void {
     const { step, whose, invoked, settled = OPEN, outcome, code } = call;
     const isBare = step.owner === undefined;
@@ -117,6 +115,12 @@ class Claims {
         this.#add(call, whose, "acquire", { invoked, settled }, answer);
       return;
     }
+    this.#unknown(call);
+  }
+
+  /** The call may have got an unknown grant, open-ended, which counts as another owner's. */
+  #unknown(call: Call): void {
+    const { whose, invoked } = call;
     const stranger = `${whose} at ${invoked}`;
     const open = { invoked, settled: OPEN };
     this.#add(call, stranger, "acquire", open);

@@ -11,7 +11,7 @@ const LINES = {
   interop: 3_350,
   kinds: 5_310,
   lua: 3_330,
-  simulation: 4_100,
+  simulation: 4_110,
   support: 4_080,
   topology: 1_390,
 };
