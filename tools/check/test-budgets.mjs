@@ -5,7 +5,7 @@
 const LINES = {
   contract: 9_620,
   delivery: 3_790,
-  entries: 7_980,
+  entries: 7_990,
   faults: 3_160,
   fleet: 3_560,
   interop: 3_350,
