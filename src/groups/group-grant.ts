@@ -4,6 +4,7 @@
  */
 import type { Clock, Instant } from "../base/clock.js";
 import { isLockError, type LockError, LockLostError, type LossReason } from "../base/errors.js";
+import { microtask } from "../base/platform.js";
 import { quietly } from "../base/work.js";
 import type { Grant } from "../lock/grant.js";
 import { Hold, recordOf, viewOf } from "../lock/hold.js";
@@ -113,7 +114,10 @@ export class GroupGrant implements Held {
   #seatEnded({ loss }: HoldRecord): void {
     if (this.hold.state !== "live" || this.#live.length >= this.members.quorum) return;
     this.#lose(loss?.reason ?? "forced", loss?.since);
-    for (const seat of this.#live.reverse()) void seat.leave();
+    // A client that is closed loses the other members as well, in this tick.
+    microtask(() => {
+      for (const seat of this.#live.reverse()) void seat.leave();
+    });
   }
 
   get #holds(): HoldRecord<Grant>[] {

@@ -184,7 +184,8 @@ export class Site implements Due {
     if (!wasFirst) return;
     if (first.state === "queued") first.state = "asleep";
     if (taken && first.wanted.traits.shared) this.hintAll();
-    else if (this.#isUntold(first) || (!taken && (owes || first.permits < waiter.permits))) this.hint();
+    else if (!taken && (this.#isUntold(first) || owes || first.permits < waiter.permits)) this.hint();
+    // The release of what was taken tells the server of the next writer.
     else if (taken) this.sleep(this.#sites.env.settings.pollCap);
   }
 

@@ -1,5 +1,6 @@
 /** Contract section 2: how long a lock stays in one process while others wait for it, on the clock of the row. */
 import { expect } from "vitest";
+import { readWriteChannel } from "../../src/base/names.js";
 import { FENCED, PLAIN, RED, row, type VirtualPlace, WRITE, watch } from "../support/place/index.js";
 
 const LONG = 600_000;
@@ -110,6 +111,27 @@ row(
     await pass(20);
     expect(work.grants).toBe(2);
     await stop(pass, work);
+  },
+);
+
+row(
+  "a lock goes from hand to hand by one command each, also behind a release while the first that waits was trying [§2 one-round-trip] [B303]",
+  { kinds: [WRITE], client },
+  async ({ a, lock, server, settle, view }) => {
+    const hold = await lock.lock();
+    const cycle = async () => (await lock.lock()).unlock();
+    const first = cycle();
+    await settle();
+    const others = Array.from({ length: 20 }, cycle);
+    await settle();
+    a.keep("replies");
+    await view.call("PUBLISH", readWriteChannel(view.name), "0");
+    const released = hold.unlock();
+    await settle();
+    server.took();
+    await a.letGo();
+    await Promise.all([released, first, ...others]);
+    expect(server.took()).toHaveLength(1 + 20 + 1);
   },
 );
 
