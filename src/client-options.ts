@@ -64,8 +64,6 @@ export interface Internals {
   readonly random: () => number;
   /** The clock is the server's too, and exact: a waiter tries right at the end of a TTL. */
   readonly exactTimers: boolean;
-  /** Behave as towards a server before Redis 7: no `#!lua` line, no SPUBLISH. */
-  readonly legacyServer: boolean;
   /** Called when the client is made, with a function that ends all its holds and permits for a reason. */
   readonly onMade: (loseAll: (reason: LossReason) => void) => void;
 }
@@ -109,7 +107,6 @@ const INTERNAL_DEFAULTS: Internals = {
   clock: systemClock,
   random: Math.random,
   exactTimers: false,
-  legacyServer: false,
   onMade: () => {},
 };
 

@@ -8,7 +8,6 @@
 -- REPLY
 --   {n, ended, out}  the number; permits whose leases have ended; permits that are out
 --   {}               there is no such key
--- FLAGS no-writes
 -- INCLUDE shared/clock
 
 local taken = redis.call('ZCARD', leases)

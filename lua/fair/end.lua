@@ -16,7 +16,6 @@
 --   owners...      text     clientId:n, one for each tombstone
 -- REPLY
 --   {0, found, ...}         for each wire id 1 if it had the lock, now or at an earlier run, 0 if nobody had, -1 if another had
--- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/clock
 -- INCLUDE shared/queue

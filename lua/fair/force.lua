@@ -15,7 +15,6 @@
 --   grace         ms       what Redisson grants each waiter to take its turn
 -- REPLY
 --   {owner, ...}  the wire ids that had the lock
--- FLAGS allow-oom
 -- INCLUDE shared/clock
 -- INCLUDE shared/forced
 -- INCLUDE shared/foreign

@@ -17,7 +17,6 @@
 -- REPLY
 --   {heard, found, 0}         heard and found as from END; the successor does not have the lock
 --   {heard, found, 1, token}  it has
--- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/create
 -- INCLUDE shared/hear

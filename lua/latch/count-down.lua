@@ -12,7 +12,6 @@
 -- REPLY
 --   {1, time}   done, now or by an earlier run
 --   {-1, time}  too late: not run, unless by an earlier run that is forgotten by now
--- FLAGS allow-oom
 -- INCLUDE shared/check_deadline
 -- INCLUDE shared/counts
 -- INCLUDE shared/hear

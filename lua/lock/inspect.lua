@@ -7,7 +7,6 @@
 -- REPLY
 --   {pttl, fenced, mode, {waiter, ...}, {field, count, ms, ...}}  -2 and no field: free
 --                                                                 fenced: 1 or 0; mode: "" for none; ms: of a read hold
--- FLAGS no-writes
 -- INCLUDE shared/foreign
 -- INCLUDE shared/readers
 

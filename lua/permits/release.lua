@@ -14,7 +14,6 @@
 -- REPLY
 --   1             given back, now or by an earlier run
 --   0             no such permit, or its lease had ended
--- FLAGS allow-oom
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker

@@ -1,6 +1,5 @@
 -- Renews many permits. Never brings back a permit that has ended, never shortens a lease. A key that holds other data
--- by now does not disturb its neighbours. The first write needs no memory: before Redis 7 it lets the next writes pass
--- when memory is short.
+-- by now does not disturb its neighbours. When memory is short, a first write that needs none lets the next ones pass.
 --
 -- KEYS
 --   leases...  zset  permit id (16 bytes) -> ms of the server's clock at which its lease ends; one for each permit
@@ -9,7 +8,6 @@
 --   ids...     text  32 hex digits
 -- REPLY
 --   {r, ...}   for each permit 1 renewed, 0 gone
--- FLAGS allow-oom
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 

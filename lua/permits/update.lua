@@ -15,7 +15,6 @@
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
 --   1 done, now or by an earlier run, or a later call is; 0 no such permit, or its lease had ended
--- FLAGS allow-oom
 -- INCLUDE shared/clock
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker

@@ -14,7 +14,6 @@
 --                           told
 --   {heard, found, ...}     else, for each wire id 1 if it had the lock, now or at an earlier run, 0 if nobody had, -1 if
 --                           another had
--- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/hear
 -- INCLUDE shared/remove_field

@@ -10,7 +10,6 @@
 --   publish       text     PUBLISH or SPUBLISH
 -- REPLY
 --   {owner, ...}  the wire ids that had the lock
--- FLAGS allow-oom
 -- INCLUDE shared/forced
 -- INCLUDE shared/foreign
 -- INCLUDE shared/hear

@@ -11,8 +11,8 @@
 -- REPLY
 --   n                what is found of the lock, if it is one
 --   {found, ...}     for each lock 1 if its owner has it, 0 if nobody has, -1 if another has
--- FLAGS allow-oom
 -- INCLUDE shared/raise_ttl
+-- INCLUDE shared/remove_field
 
 local replies = {}
 for i, lock in ipairs(locks) do
@@ -24,6 +24,8 @@ for i, lock in ipairs(locks) do
     end
     replies[i] = 1
   else
+    -- A replica may lag, so nobody shall learn from it that a lock is gone: it refuses to write.
+    remove_field(lock, owner .. ':gone')
     replies[i] = -redis.call('EXISTS', lock)
   end
 end

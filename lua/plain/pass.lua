@@ -15,7 +15,6 @@
 --   publish             text     PUBLISH or SPUBLISH
 -- REPLY
 --   {heard, found, has}          heard and found as from END; has: 1 if the successor has the lock
--- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/create
 -- INCLUDE shared/hear

@@ -18,7 +18,6 @@
 -- REPLY
 --   {heard, found, ...}     how many subscribers heard of it, -1 if they could not be told. For each wire id the sides that it had,
 --                           now or at an earlier run: 1 read, 2 wrote, 3 both. 0 if nobody had the lock, -1 if another had
--- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/clock
 -- INCLUDE shared/hear

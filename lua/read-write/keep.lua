@@ -14,9 +14,9 @@
 -- REPLY
 --   n                what is found of the lock, if it is one
 --   {found, ...}     for each lock the sides that its owner has: 1 reads, 2 writes, 3 both; 0 nobody has the lock, -1 another
--- FLAGS allow-oom
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/readers
+-- INCLUDE shared/remove_field
 
 local function keep_writer(lock, owner, reads, writes)
   raise_ttl(lock, lease)
@@ -66,6 +66,10 @@ for i = 1, (#ARGV - 1) / 3 do
     replies[i] = keep_reader(lock, owner, reads)
   else
     replies[i] = -redis.call('EXISTS', lock)
+  end
+  if replies[i] <= 0 then
+    -- A replica may lag, so nobody shall learn from it that a lock is gone: it refuses to write.
+    remove_field(lock, owner .. ':gone')
   end
 end
 return replies[2] and replies or replies[1]

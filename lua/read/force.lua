@@ -11,7 +11,6 @@
 --   publish       text     PUBLISH or SPUBLISH
 -- REPLY
 --   {owner, ...}  the wire ids that read
--- FLAGS allow-oom
 -- INCLUDE shared/forced
 -- INCLUDE shared/foreign
 -- INCLUDE shared/hear

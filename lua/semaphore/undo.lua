@@ -9,7 +9,6 @@
 --   publish    text     PUBLISH or SPUBLISH
 -- REPLY
 --   1          done
--- FLAGS allow-oom
 -- INCLUDE shared/counts
 -- INCLUDE shared/write_marker
 

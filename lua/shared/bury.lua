@@ -1,6 +1,6 @@
 -- Says for good that a wire id is over. The tombstone's value is what the first END found, so that every repetition
 -- gives the same answer. A wire id that had a field until now has no tombstone yet. Each script removes fields before
--- it writes this: before Redis 7 a first write that needs no memory lets the next ones pass when memory is short.
+-- it writes this: when memory is short, a first write that needs none lets the next ones pass.
 local function bury(tombstone, found, ttl)
   local before = found <= 0 and redis.call('GET', tombstone)
   if before then

@@ -13,6 +13,8 @@ end
 
 -- `tombstones`: what the names of tombstones begin with.
 local function note_forced(marker, owners, tombstones, ttl)
+  -- When memory is short, a first write that needs none lets the next ones pass.
+  redis.call('DEL', marker)
   redis.call('SET', marker, table.concat(owners, ' '), 'PX', ttl)
   for _, owner in ipairs(owners) do
     redis.call('SET', tombstones .. owner, '0', 'PX', ttl)

@@ -16,7 +16,6 @@
 -- REPLY
 --   {heard, found}          how many subscribers heard of it, -1 if they could not be told. 2 if it wrote, now or at an earlier
 --                           run, 0 if nobody has the lock, -1 if another has
--- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/hear
 -- INCLUDE shared/raise_ttl

@@ -11,7 +11,6 @@
 --   publish       text     PUBLISH or SPUBLISH
 -- REPLY
 --   {field, ...}  the write sides that were ended, clientId:n:write
--- FLAGS allow-oom
 -- INCLUDE shared/forced
 -- INCLUDE shared/foreign
 -- INCLUDE shared/hear

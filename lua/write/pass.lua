@@ -22,7 +22,6 @@
 --   aliveFor            int      ms for which a waiter that is not heard of counts as alive; 0 if it is not advertised
 -- REPLY
 --   {heard, found, has}          heard and found as from END; has: 1 if the successor writes
--- FLAGS allow-oom
 -- INCLUDE shared/bury
 -- INCLUDE shared/create
 -- INCLUDE shared/hear

@@ -22,8 +22,6 @@ export interface CommandRunnerOptions {
   readonly clock: Clock;
   readonly commandTimeout: number;
   readonly shardedPubSub: boolean | "auto";
-  /** Test only: take the path for servers before Redis 7. */
-  readonly legacyServer: boolean;
 }
 
 export class CommandRunner {
@@ -55,7 +53,7 @@ export class CommandRunner {
 
   /** `given`: the connection of the user, from which it makes its own. */
   constructor(given: Connection, options: CommandRunnerOptions) {
-    const { clock, commandTimeout, legacyServer } = options;
+    const { clock, commandTimeout } = options;
     const connection = ownConnection(given, this.alive);
     this.connection = connection;
     this.clock = clock;
@@ -63,9 +61,9 @@ export class CommandRunner {
     this.isCluster = isCluster(connection);
     this.open = new TimerHeap(clock, (command) => command.expire());
     this.servers = new Servers(connection, clock, commandTimeout, this.open);
-    this.sender = new Sender(connection, legacyServer);
+    this.sender = new Sender(connection);
     this.cleanUp = new CleanUp(this.servers);
-    const sharded = this.isCluster && !legacyServer && options.shardedPubSub;
+    const sharded = this.isCluster && options.shardedPubSub;
     this.prepared = sharded !== "auto";
     if (sharded === true) this.publishCommand = "SPUBLISH";
     this.watch(connection);

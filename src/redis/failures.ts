@@ -78,11 +78,6 @@ export function isMoved(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("MOVED ");
 }
 
-/** A server before Redis 7 takes the `#!lua` line for a syntax error. */
-export function isShebangRefused(error: unknown): boolean {
-  return isReply(error) && /Error compiling script.*near '#'/.test(error.message);
-}
-
 type Lack = readonly [RegExp, what: string, cure?: string];
 
 const STRAYED: Lack = [

@@ -32,7 +32,7 @@ const OPTIONS = {
   stringNumbers: false,
   enableReadyCheck: false,
   /** A demoted master may stay a replica for ever, while the name of the master leads elsewhere by now. */
-  reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
+  reconnectOnError: (error: Error) => /\bREADONLY\b/.test(error.message),
 };
 
 const CLUSTER_OPTIONS = {

@@ -65,8 +65,7 @@ export class Replicas {
   ): PlainCommand {
     const { script, keys } = call;
     const send = async () => {
-      // What may grant has no flags, so it has one form for all servers.
-      const evaluated = evalArguments(script.legacy.text, call);
+      const evaluated = evalArguments(script.text, call);
       const { reply, acknowledged } = await this.#enqueue(keys[0] ?? "", evaluated);
       // One that comes late is undone as any other late grant.
       if (acknowledged < this.#required && isWanted() && isGrant(reply))

@@ -1,24 +1,21 @@
 /** Sends scripts: EVALSHA, with EVAL where the server does not know the script yet. */
 import { nextTick } from "../base/platform.js";
-import { type EvalArguments, evalArguments, type ScriptCall, type ScriptText } from "../scripts/script.js";
+import { type AnyScript, evalArguments, type ScriptCall } from "../scripts/script.js";
 import type { Connection, Stream } from "./connection.js";
-import { isShebangRefused } from "./failures.js";
 
 const COMMANDS_PER_WRITE = 16;
 
 export class Sender {
   readonly #connection: Connection;
-  #legacy: boolean;
   /** The socket that commands of this tick are written to. */
   #stream: Stream | undefined;
   /** How many commands of this tick were gathered after the first. */
   #gathered = 0;
   /** The scripts that this client has run. The first run of each is an EVAL, so that it costs one command. */
-  readonly #known = new Set<ScriptText>();
+  readonly #known = new Set<AnyScript>();
 
-  constructor(connection: Connection, legacy: boolean) {
+  constructor(connection: Connection) {
     this.#connection = connection;
-    this.#legacy = legacy;
   }
 
   /**
@@ -27,28 +24,17 @@ export class Sender {
    * @throws synchronously, what {@link evalArguments} refuses
    */
   send(call: ScriptCall, isAlone: boolean, anew: boolean): Promise<unknown> {
-    const { legacy, modern } = call.script;
-    const form = this.#legacy ? legacy : modern;
-    if (anew || !this.#known.has(form)) {
-      return this.#teach(form, evalArguments(form.text, call), call);
+    const { script } = call;
+    if (anew || !this.#known.has(script)) {
+      const learnt = (reply: unknown) => {
+        this.#known.add(script);
+        return reply;
+      };
+      return this.#connection.eval(...evalArguments(script.text, call)).then(learnt);
     }
-    const command = evalArguments(form.sha1, call);
+    const command = evalArguments(script.sha1, call);
     if (this.#stream || !isAlone) this.gather();
     return this.#connection.evalsha(...command);
-  }
-
-  /** Sends a script by its text, which teaches it to the server. */
-  async #teach(form: ScriptText, command: EvalArguments, call: ScriptCall): Promise<unknown> {
-    try {
-      const reply = await this.#connection.eval(...command);
-      this.#known.add(form);
-      return reply;
-    } catch (error) {
-      // Decided by the form that was sent, not by `#legacy`: the form of another call may have been refused meanwhile.
-      if (form === call.script.legacy || !isShebangRefused(error)) throw error;
-      this.#legacy = true;
-      return this.send(call, true, true);
-    }
   }
 
   /**

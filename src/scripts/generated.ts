@@ -214,7 +214,6 @@ type ClientDescribe = Script<[client: string], [ttl: number, ...fields_values: s
 export const clientDescribe: ClientDescribe = /* @__PURE__ */ new Script(
   "client/describe",
   "number",
-  "",
   `local client = KEYS[1]
 local ttl = ARGV[1]
 ${sharedTellDescribe}
@@ -226,7 +225,6 @@ type ClientEnlist = Script<[index: string], [id: string, ttl: number]>;
 export const clientEnlist: ClientEnlist = /* @__PURE__ */ new Script(
   "client/enlist",
   "number",
-  "",
   `local index = KEYS[1]
 local id, ttl = ARGV[1], ARGV[2]
 ${sharedClockServerTime}
@@ -242,7 +240,6 @@ type ClientTell = Script<
 export const clientTell: ClientTell = /* @__PURE__ */ new Script(
   "client/tell",
   "number",
-  "",
   `local client, index = KEYS[1], KEYS[2]
 local id, ttl = ARGV[1], ARGV[2]
 ${sharedTellDescribe}
@@ -257,7 +254,6 @@ type CounterInspect = Script<[number: string, leases: string], []>;
 export const counterInspect: CounterInspect = /* @__PURE__ */ new Script(
   "counter/inspect",
   "list",
-  "no-writes",
   `local number, leases = KEYS[1], KEYS[2]
 local taken = redis.call('ZCARD', leases)
 if redis.call('EXISTS', number) == 0 then
@@ -278,7 +274,6 @@ type CounterTrySet = Script<
 export const counterTrySet: CounterTrySet = /* @__PURE__ */ new Script(
   "counter/try-set",
   "list",
-  "",
   `local number, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local earlier = redis.call('GET', marker)
@@ -309,7 +304,6 @@ type FairEnd = Script<
 export const fairEnd: FairEnd = /* @__PURE__ */ new Script(
   "fair/end",
   "list",
-  "allow-oom",
   `local lock, queue, timeouts, alive, channel, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS
 local tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3]
 local CHUNK = 500
@@ -387,7 +381,6 @@ type FairForce = Script<
 export const fairForce: FairForce = /* @__PURE__ */ new Script(
   "fair/force",
   "list",
-  "allow-oom",
   `local lock, queue, timeouts, alive, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local tombstones, tombstoneTtl, publish, grace = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 ${sharedForeignIsShared}
@@ -401,6 +394,7 @@ if before then
 return before end
 local owners = redis.call('HKEYS', lock)
 redis.call('DEL', lock)
+redis.call('DEL', marker)
 redis.call('SET', marker, table.concat(owners, ' '), 'PX', tombstoneTtl)
 for _, owner in ipairs(owners) do
 redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
@@ -424,7 +418,6 @@ type FairTake = Script<
 export const fairTake: FairTake = /* @__PURE__ */ new Script(
   "fair/take",
   "number or list",
-  "",
   `local lock, queue, timeouts, alive, tombstone, channel = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local owner, lease, grace, aliveFor, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local LONGEST_LOOK_AWAY = 1000
@@ -509,7 +502,6 @@ type FencedPass = Script<
 export const fencedPass: FencedPass = /* @__PURE__ */ new Script(
   "fenced/pass",
   "list",
-  "allow-oom",
   `local lock, channel, tombstone, successorTombstone, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 ${sharedRemoveField}
@@ -540,7 +532,6 @@ type FencedTake = Script<[lock: string, tombstone: string, counter: string], [ow
 export const fencedTake: FencedTake = /* @__PURE__ */ new Script(
   "fenced/take",
   "list",
-  "",
   `local lock, tombstone, counter = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease = ARGV[1], ARGV[2]
 if redis.call('EXISTS', lock, tombstone) == 0 then
@@ -583,7 +574,6 @@ type LatchCountDown = Script<
 export const latchCountDown: LatchCountDown = /* @__PURE__ */ new Script(
   "latch/count-down",
   "list",
-  "allow-oom",
   `local count, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3]
 ${sharedCheckDeadlineAnswer}
@@ -610,7 +600,6 @@ type LockInspect = Script<[lock: string, queue: string, counter: string], []>;
 export const lockInspect: LockInspect = /* @__PURE__ */ new Script(
   "lock/inspect",
   "list",
-  "no-writes",
   `local lock, queue, counter = KEYS[1], KEYS[2], KEYS[3]
 ${sharedForeignIsShared}
 ${sharedForeignIsLockField}
@@ -643,7 +632,6 @@ type PermitsAcquire = Script<
 export const permitsAcquire: PermitsAcquire = /* @__PURE__ */ new Script(
   "permits/acquire",
   "list",
-  "",
   `local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, lease, publish = ARGV[1], ARGV[2], ARGV[3]
 local NEVER = 922337203685477
@@ -680,7 +668,6 @@ type PermitsRelease = Script<
 export const permitsRelease: PermitsRelease = /* @__PURE__ */ new Script(
   "permits/release",
   "number",
-  "allow-oom",
   `local permits, leases, channel, tombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, call, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local ended = redis.call('GET', tombstone)
@@ -707,7 +694,6 @@ type PermitsRenew = Script<[...leases: string[]], [lease: number, ...ids: string
 export const permitsRenew: PermitsRenew = /* @__PURE__ */ new Script(
   "permits/renew",
   "list",
-  "allow-oom",
   `local leases = KEYS
 local lease = ARGV[1]
 ${sharedClockServerTime}
@@ -732,7 +718,6 @@ type PermitsSet = Script<
 export const permitsSet: PermitsSet = /* @__PURE__ */ new Script(
   "permits/set",
   "number",
-  "",
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local count, call, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local last = redis.call('GET', marker)
@@ -759,7 +744,6 @@ type PermitsUpdate = Script<
 export const permitsUpdate: PermitsUpdate = /* @__PURE__ */ new Script(
   "permits/update",
   "number",
-  "allow-oom",
   `local permits, leases, channel, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, lease, call, markerTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local last = redis.call('GET', marker)
@@ -791,7 +775,6 @@ type PlainEnd = Script<
 export const plainEnd: PlainEnd = /* @__PURE__ */ new Script(
   "plain/end",
   "number or list",
-  "allow-oom",
   `local lock, channel, tombstones = KEYS[1], KEYS[2], KEYS
 local tombstoneTtl, publish = ARGV[1], ARGV[2]
 ${sharedHear}
@@ -820,7 +803,6 @@ type PlainForce = Script<
 export const plainForce: PlainForce = /* @__PURE__ */ new Script(
   "plain/force",
   "list",
-  "allow-oom",
   `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
 ${sharedForeignIsShared}
@@ -833,6 +815,7 @@ if before then
 return before end
 local owners = redis.call('HKEYS', lock)
 redis.call('DEL', lock)
+redis.call('DEL', marker)
 redis.call('SET', marker, table.concat(owners, ' '), 'PX', tombstoneTtl)
 for _, owner in ipairs(owners) do
 redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
@@ -846,10 +829,10 @@ type PlainKeep = Script<[...locks: string[]], [lease: number, ...owners_counts: 
 export const plainKeep: PlainKeep = /* @__PURE__ */ new Script(
   "plain/keep",
   "number or list",
-  "allow-oom",
   `local locks = KEYS
 local lease = ARGV[1]
 local replies = {}
+${sharedRemoveField}
 for i, lock in ipairs(locks) do
 local owner, count = ARGV[2 * i], ARGV[2 * i + 1]
 if redis.pcall('HEXISTS', lock, owner) == 1 then
@@ -859,6 +842,7 @@ if count ~= '' then
 redis.pcall('HSET', lock, owner, count) end
 replies[i] = 1
 else
+remove_field(lock, owner .. ':gone')
 replies[i] = -redis.call('EXISTS', lock) end end
 return replies[2] and replies or replies[1]`,
 );
@@ -870,7 +854,6 @@ type PlainPass = Script<
 export const plainPass: PlainPass = /* @__PURE__ */ new Script(
   "plain/pass",
   "list",
-  "allow-oom",
   `local lock, channel, tombstone, successorTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, successor, lease, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 ${sharedRemoveField}
@@ -891,7 +874,6 @@ type PlainTake = Script<[lock: string, tombstone: string], [owner: string, lease
 export const plainTake: PlainTake = /* @__PURE__ */ new Script(
   "plain/take",
   "number or list",
-  "",
   `local lock, tombstone = KEYS[1], KEYS[2]
 local owner, lease = ARGV[1], ARGV[2]
 if redis.call('EXISTS', lock, tombstone) == 0 then
@@ -921,7 +903,6 @@ type ReadForce = Script<
 export const readForce: ReadForce = /* @__PURE__ */ new Script(
   "read/force",
   "list",
-  "allow-oom",
   `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
 ${sharedForeignIsShared}
@@ -945,6 +926,7 @@ if left > 0 then
 owners[#owners + 1] = fields[i] end
 redis.call('DEL', hold_key(lock, fields[i], 1)) end
 redis.call('DEL', lock) end
+redis.call('DEL', marker)
 redis.call('SET', marker, table.concat(owners, ' '), 'PX', tombstoneTtl)
 for _, owner in ipairs(owners) do
 redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
@@ -961,7 +943,6 @@ type ReadTake = Script<
 export const readTake: ReadTake = /* @__PURE__ */ new Script(
   "read/take",
   "number or list",
-  "",
   `local lock, tombstone, hold, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease, yields = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('EXISTS', tombstone) == 1 then
@@ -1008,7 +989,6 @@ type ReadWriteEnd = Script<
 export const readWriteEnd: ReadWriteEnd = /* @__PURE__ */ new Script(
   "read-write/end",
   "list",
-  "allow-oom",
   `local lock, channel, writers, nextTombstone, tombstones = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local replies, read, wrote, left, withdrawn = {0}, false, false, 0, 0
@@ -1058,7 +1038,6 @@ type ReadWriteKeep = Script<[...locks: string[]], [lease: number, ...owners_read
 export const readWriteKeep: ReadWriteKeep = /* @__PURE__ */ new Script(
   "read-write/keep",
   "number or list",
-  "allow-oom",
   `local locks = KEYS
 local lease = ARGV[1]
 ${sharedReadersHoldKey}
@@ -1096,6 +1075,7 @@ if reads ~= '' and reads ~= '0' then
 redis.pcall('HSET', lock, owner, reads) end
 return 1 end
 local replies = {}
+${sharedRemoveField}
 for i = 1, (#ARGV - 1) / 3 do
 local lock = locks[i]
 local owner, reads, writes = ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1]
@@ -1105,7 +1085,9 @@ replies[i] = keep_writer(lock, owner, reads, writes)
 elseif mode == 'read' then
 replies[i] = keep_reader(lock, owner, reads)
 else
-replies[i] = -redis.call('EXISTS', lock) end end
+replies[i] = -redis.call('EXISTS', lock) end
+if replies[i] <= 0 then
+remove_field(lock, owner .. ':gone') end end
 return replies[2] and replies or replies[1]`,
 );
 type SemaphoreAcquire = Script<[permits: string, marker: string], [count: number, markerTtl: number]>;
@@ -1113,7 +1095,6 @@ type SemaphoreAcquire = Script<[permits: string, marker: string], [count: number
 export const semaphoreAcquire: SemaphoreAcquire = /* @__PURE__ */ new Script(
   "semaphore/acquire",
   "list",
-  "",
   `local permits, marker = KEYS[1], KEYS[2]
 local count, markerTtl = ARGV[1], ARGV[2]
 local earlier = redis.call('GET', marker)
@@ -1141,7 +1122,6 @@ type SemaphoreRelease = Script<
 export const semaphoreRelease: SemaphoreRelease = /* @__PURE__ */ new Script(
   "semaphore/release",
   "list",
-  "allow-oom",
   `local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local count, message, markerTtl, latest, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 ${sharedCheckDeadlineAnswer}
@@ -1169,7 +1149,6 @@ type SemaphoreUndo = Script<
 export const semaphoreUndo: SemaphoreUndo = /* @__PURE__ */ new Script(
   "semaphore/undo",
   "number",
-  "allow-oom",
   `local permits, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local markerTtl, publish = ARGV[1], ARGV[2]
 local taken = redis.call('GET', marker)
@@ -1185,7 +1164,6 @@ type ServerRefused = Script<[probe: string], []>;
 export const serverRefused: ServerRefused = /* @__PURE__ */ new Script(
   "server/refused",
   "list",
-  "",
   `local probe = KEYS[1]
 local refused = {}
 local function check(name, reply)
@@ -1216,7 +1194,6 @@ type WriteDowngrade = Script<
 export const writeDowngrade: WriteDowngrade = /* @__PURE__ */ new Script(
   "write/downgrade",
   "list",
-  "allow-oom",
   `local lock, channel, sideTombstone, hold = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, field, reads, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 ${sharedRemoveField}
@@ -1239,7 +1216,6 @@ type WriteForce = Script<
 export const writeForce: WriteForce = /* @__PURE__ */ new Script(
   "write/force",
   "list",
-  "allow-oom",
   `local lock, channel, marker = KEYS[1], KEYS[2], KEYS[3]
 local tombstones, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[3]
 ${sharedForeignIsShared}
@@ -1264,6 +1240,7 @@ ${sharedReadersSeesReader}
 ${sharedReadersLongestReader}
 ${sharedReadersSettleReaders}
 settle_readers(lock, redis.call('PTTL', lock)) end
+redis.call('DEL', marker)
 redis.call('SET', marker, table.concat(fields, ' '), 'PX', tombstoneTtl)
 for _, owner in ipairs(fields) do
 redis.call('SET', tombstones .. owner, '0', 'PX', tombstoneTtl) end
@@ -1298,7 +1275,6 @@ type WritePass = Script<
 export const writePass: WritePass = /* @__PURE__ */ new Script(
   "write/pass",
   "list",
-  "allow-oom",
   `local lock, channel, tombstone, successorTombstone, successorSide, writers, nextTombstone = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local owner, field, successor, successorField, lease, tombstoneTtl, publish, nextWriter, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 redis.call('ZREM', writers, owner)
@@ -1330,7 +1306,6 @@ type WriteTake = Script<
 export const writeTake: WriteTake = /* @__PURE__ */ new Script(
   "write/take",
   "number or list",
-  "",
   `local lock, tombstone, sideTombstone, writers = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, field, lease, aliveFor = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('EXISTS', tombstone, sideTombstone) > 0 then

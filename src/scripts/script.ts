@@ -19,38 +19,23 @@ export type ReplyForm = "number" | "list" | "number or list";
 /** What EVAL and EVALSHA take: the text or its hash, the number of keys, the keys, the arguments. Connections flatten it. */
 export type EvalArguments = [text: string, count: number, keys: readonly string[], args: readonly Argument[]];
 
-/** Computes the hash when it is asked for, because a process runs few of the scripts. */
-class ScriptText {
-  readonly text: string;
-  #sha1: string | undefined;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-
-  get sha1(): string {
-    this.#sha1 ??= createHash("sha1").update(this.text).digest("hex");
-    return this.#sha1;
-  }
-}
-
-export type { ScriptText };
-
 /** `K`, `A`: the keys and the arguments, of which the last may be any number. */
 export class Script<K extends readonly string[], A extends readonly Argument[]> {
   readonly name: string;
   readonly reply: ReplyForm;
-  /** For servers that know `#!lua`: Redis 7, Valkey. */
-  readonly modern: ScriptText;
-  /** For older servers; the same if there are no flags. */
-  readonly legacy: ScriptText;
+  readonly text: string;
+  #sha1: string | undefined;
 
-  /** `flags`: of the `#!lua` line; empty for none. */
-  constructor(name: string, reply: ReplyForm, flags: string, text: string) {
+  constructor(name: string, reply: ReplyForm, text: string) {
     this.name = name;
     this.reply = reply;
-    this.legacy = new ScriptText(text);
-    this.modern = flags ? new ScriptText(`#!lua flags=${flags}\n${text}`) : this.legacy;
+    this.text = text;
+  }
+
+  /** Computed when it is asked for, because a process runs few of the scripts. */
+  get sha1(): string {
+    this.#sha1 ??= createHash("sha1").update(this.text).digest("hex");
+    return this.#sha1;
   }
 
   with(keys: K, args: A): ScriptCall {

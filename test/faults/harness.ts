@@ -38,8 +38,8 @@ export type ScriptName = "take" | "keep" | "end" | "pass" | "force" | "inspect" 
 
 interface ScriptLike {
   readonly name: string;
-  readonly modern: { readonly text: string; readonly sha1: string };
-  readonly legacy: { readonly text: string; readonly sha1: string };
+  readonly text: string;
+  readonly sha1: string;
 }
 
 const scripts = Object.values(generated) as unknown as ScriptLike[];
@@ -48,9 +48,7 @@ const scripts = Object.values(generated) as unknown as ScriptLike[];
 export function script(name: ScriptName, word = ""): Matcher {
   const found = scripts.filter((candidate) => candidate.name?.endsWith(`/${name}`));
   if (found.length === 0) throw new Error(`no script is called ${name}`);
-  const bodies = new Set(
-    found.flatMap(({ modern, legacy }) => [modern, legacy]).flatMap(({ text, sha1 }) => [text, sha1]),
-  );
+  const bodies = new Set(found.flatMap(({ text, sha1 }) => [text, sha1]));
   return ([verb = "", body = "", ...rest]) =>
     /^EVAL(SHA)?$/.test(verb) && bodies.has(body) && rest.some((each) => each.includes(word));
 }
@@ -117,9 +115,7 @@ export class Stage implements AsyncDisposable {
     ]);
     // Load every script on every node, so that a late EVALSHA does not fail for a script that its node has never seen.
     for (const node of [stage.#server, ...(stage.#cluster?.nodes ?? [])]) {
-      for (const { modern, legacy } of scripts.filter((each) => each.modern)) {
-        await node?.call("SCRIPT", "LOAD", (node.hasFeaturesOf("7.0") ? modern : legacy).text);
-      }
+      for (const { text } of scripts) if (text) await node?.call("SCRIPT", "LOAD", text);
     }
     return stage;
   }

@@ -116,6 +116,21 @@ describe.concurrent.each(STATES)(
   },
 );
 
+test("a demoted master that has lost the hold does not end it: it may lag behind its successor [F27]", async () => {
+  await using server = await startRedis();
+  await using client = connect(server, { ...UNHURRIED, commandTimeout: 500 });
+  for (const lock of [client.getLock("order"), client.getReadWriteLock("document").readLock()]) {
+    const hold = await lock.lock({ lease: 600_000 });
+    await server.call("FLUSHALL");
+    await orphan(server);
+    await until("it says READONLY", async () => (await saidBy(server)).startsWith("READONLY"));
+    expect(await failure(hold.extend(700_000))).toMatchObject({ code: "UNAVAILABLE" });
+    expect(hold.isHeld).toBe(true);
+    await promote(server);
+    expect(await failure(hold.extend(700_000))).toMatchObject({ code: "LOCK_LOST" });
+  }
+});
+
 test("a server that loads its data answers when it has it, and the hold is kept [F23]", async ({ skip }) => {
   const { engine, version } = await findRedis();
   if (!hasFeaturesOf({ engine, version }, "7.0.0"))

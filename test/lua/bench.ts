@@ -4,16 +4,8 @@
  */
 import type { Redis } from "ioredis";
 import { expect } from "vitest";
-import { type AnyScript, evalArguments, type ScriptText } from "../../src/scripts/script.js";
-import {
-  allKeys,
-  findRedis,
-  forFile,
-  hasFeaturesOf,
-  type KeyState,
-  type RedisServer,
-  startRedis,
-} from "../support/index.js";
+import { type AnyScript, evalArguments } from "../../src/scripts/script.js";
+import { allKeys, forFile, type KeyState, type RedisServer, startRedis } from "../support/index.js";
 import { callOf, type Named } from "../support/named.js";
 
 export const LOCK = "job";
@@ -31,16 +23,6 @@ export const MOST: number = Number.MAX_SAFE_INTEGER;
 
 /** Milliseconds by which a TTL may have run down since it was set. */
 const TOLERANCE = 8_000;
-
-const isModern = hasFeaturesOf(await findRedis(), "7.0.0");
-
-export type Form = "modern" | "legacy";
-
-/** The form for this server. The other one, if it runs that too, differs by its first line, which has flags. */
-export const FORM: Form = isModern ? "modern" : "legacy";
-
-/** The forms that this server runs. */
-export const FORMS: readonly Form[] = isModern ? ["modern", "legacy"] : ["legacy"];
 
 /** The expected or found state of a key; `ttl` -1: no TTL. */
 export interface State {
@@ -240,9 +222,9 @@ export class Bench {
   }
 
   /** A function that runs a script: by EVALSHA, or by EVAL if the server does not know the script. */
-  runner(script: AnyScript, redis: Redis = this.redis, form: Form = FORM) {
+  runner(script: AnyScript, redis: Redis = this.redis) {
     return async (keys: Named, args: Named): Promise<unknown> => {
-      const { text: lua, sha1 } = scriptText(script, form);
+      const { text: lua, sha1 } = textOf(script);
       const [hash, count, ...rest] = evalArguments(sha1, callOf(script, { ...keys, ...args }));
       try {
         return await redis.evalsha(hash, count, ...rest.flat());
@@ -318,9 +300,9 @@ export function left(ttl: number): unknown {
 }
 
 /** Replaces a script's text, if tools/mutate-lua runs these tests. */
-type Replace = (script: string, form: Form) => ScriptText | undefined;
+type Replace = (script: string) => Pick<AnyScript, "text" | "sha1"> | undefined;
 
-function scriptText(script: AnyScript, form: Form): ScriptText {
+function textOf(script: AnyScript): Pick<AnyScript, "text" | "sha1"> {
   const replace = (globalThis as { holdfastReplacedScript?: Replace }).holdfastReplacedScript;
-  return replace?.(script.name, form) ?? script[form];
+  return replace?.(script.name) ?? script;
 }

@@ -18,6 +18,7 @@ scriptTable(bench, lockInspect, {
   keys,
   args: {},
   endless: /^redisson_lock_queue/,
+  thrifty: true,
   rows: {
     "a lock: its TTL, its owner and count": {
       // The key of a read hold, which a plain lock does not have.
@@ -83,11 +84,11 @@ scriptTable(bench, counterInspect, {
   keys: { number: NUMBER, leases: LEASES },
   args: {},
   endless: ENDLESS,
+  thrifty: true,
   rows: {
     ...each("the number %s, by which nothing was taken under an id, is read exactly", WHOLE, (value) => ({
       given: counted(value),
       reply: [value, 0, 0],
-      thrifty: true,
     })),
     "permits that are out, and those whose leases have ended, which stay as they are": {
       given: counted(1, {
@@ -98,7 +99,6 @@ scriptTable(bench, counterInspect, {
         never: { at: 2 ** 60 },
       }),
       reply: ["1", 2, 3],
-      thrifty: true,
     },
     "{}: there is no number": { reply: [] },
   },

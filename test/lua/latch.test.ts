@@ -54,19 +54,18 @@ scriptTable(bench, latchCountDown, {
   keys: { count: NUMBER, channel: CHANNEL, marker: MARKER },
   args: { markerTtl: MARKER_TTL, latest: 0, publish: "PUBLISH" },
   endless: ENDLESS,
+  thrifty: true,
   rows: {
     "2 become one fewer, and nobody is told": {
       given: counting(2),
       reply: answered(1),
       after: counting(1, marked(1)),
-      thrifty: true,
     },
     "the last one deletes the key and announces it": {
       given: counting(1),
       reply: answered(1),
       after: done(1),
       heard: [{ channel: CHANNEL, payload: "0" }],
-      thrifty: true,
     },
     "a copy of the call leaves a latch alone that was set anew": {
       given: counting(1, marked(1)),

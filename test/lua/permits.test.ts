@@ -111,13 +111,13 @@ scriptTable(bench, permitsRelease, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, tombstone: TOMBSTONE },
   args: { id: hex(MINE), call: "my call", tombstoneTtl: MARKER_TTL, publish: "PUBLISH" },
   endless: ENDLESS,
+  thrifty: true,
   rows: {
     "1: a permit is given back and announced": {
       given: permits(3, { [MINE]: 30_000, [THEIRS]: 20_000 }),
       reply: 1,
       after: permits(4, { [THEIRS]: 20_000 }, ended("my call")),
       heard: told(4),
-      thrifty: true,
     },
     "0: another call finds that it was given back": { given: permits(4, {}, ended("first")), reply: 0 },
     "0: an id that nobody has is over from now on": {
@@ -149,12 +149,12 @@ scriptTable(bench, permitsRenew, {
   args: { lease: 30_000, ids: [hex(MINE)] },
   endless: /./,
   tolerates: "zscore zrem",
+  thrifty: true,
   rows: {
     "the TTL of the key stays": {
       given: leased({ [MINE]: 15_000 }, 20_000),
       reply: [1],
       after: leased({ [MINE]: later(30_000) }, 20_000),
-      thrifty: true,
     },
     "1: leases are raised, and kept where they are higher": {
       given: { a: scored({ [MINE]: 15_000, [THEIRS]: 90_000 }), b: scored({ [MINE]: 1_000 }) },
@@ -174,7 +174,6 @@ scriptTable(bench, permitsRenew, {
       given: leased(everySecond(15_000)),
       keys: { leases: many.map(() => LEASES) },
       args: { ids: many.map(hex) },
-      thrifty: true,
       reply: many.map((_, i) => (i % 2 === 0 ? 1 : 0)),
       after: leased(everySecond(later(30_000))),
     },
@@ -217,12 +216,12 @@ scriptTable(bench, permitsUpdate, {
   keys: { permits: NUMBER, leases: LEASES, channel: PERMIT_CHANNEL, marker: MARKER },
   args: { id: hex(MINE), lease: 20_000, call: 7, markerTtl: MARKER_TTL, publish: "PUBLISH" },
   endless: ENDLESS,
+  thrifty: true,
   rows: {
     "1: a lease becomes longer": {
       given: permits(3, { [MINE]: 10_000, [THEIRS]: 70_000 }),
       reply: 1,
       after: permits(3, { [MINE]: later(20_000), [THEIRS]: 70_000 }, done),
-      thrifty: true,
     },
     "1: a copy of the call changes nothing": {
       given: permits(3, { [MINE]: 60_000 }, done),

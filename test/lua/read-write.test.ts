@@ -197,13 +197,13 @@ scriptTable(bench, readWriteKeep, {
   keys: { locks: [LOCK, holdKey(ME, 1)] },
   args: { lease: 30_000, owners: [ME], reads: [""], writes: [""] },
   tolerates: "hget hset set",
+  thrifty: true,
   rows: {
     "1: a reader's TTLs are raised, and its count is set; nobody else is kept alive": {
       given: reading({ [ME]: [15_000], [OTHER]: [20_000] }),
       args: { reads: ["3"] },
       reply: 1,
       after: reading({ [ME]: [30_000, 0, 0], [OTHER]: [20_000] }),
-      thrifty: true,
     },
     "1: longer TTLs stay, and so does the count: none is sent": {
       given: reading({ [ME]: [60_000, 0], [OTHER]: [90_000] }),
@@ -222,7 +222,6 @@ scriptTable(bench, readWriteKeep, {
         args: { reads: [reads], writes: [writes] },
         reply: found,
         after,
-        thrifty: true,
       }),
     ),
     "a reader whose key has lapsed is not made anew: -1: others read": {
@@ -475,13 +474,13 @@ const FORCING_KEYS = { lock: LOCK, channel: CHANNEL, marker: MARKER };
 scriptTable(bench, readForce, {
   keys: FORCING_KEYS,
   args: FORCING_ARGS,
+  thrifty: true,
   rows: {
     "{owner, ...}: whoever reads, is over; a further key of Redisson's lapses": {
       given: reading({ [ME]: [30_000], [OTHER]: [0, 10_000] }),
       reply: [ME, OTHER],
       after: { ...forced(ME, OTHER), [`{job}:${OTHER}:rwlock_timeout:2`]: text("1", 10_000) },
       heard: announced("0"),
-      thrifty: true,
     },
     "a copy gives the first answer, and leaves later readers alone": {
       given: { ...mine, ...marked(OTHER, THIRD) },
@@ -503,13 +502,13 @@ scriptTable(bench, readForce, {
 scriptTable(bench, writeForce, {
   keys: FORCING_KEYS,
   args: FORCING_ARGS,
+  thrifty: true,
   rows: {
     "{field}: whoever writes, is over on that side": {
       given: written,
       reply: [`${OTHER}:write`],
       after: forced(`${OTHER}:write`),
       heard: announced("1"),
-      thrifty: true,
     },
     ...each(
       "{field}: a writer that reads as well goes on as a reader: %s",
@@ -522,7 +521,6 @@ scriptTable(bench, writeForce, {
         reply: [MY_WRITE],
         after: { ...reading({ [ME]: terms }, 30_000), ...forced(MY_WRITE) },
         heard: announced("1"),
-        thrifty: true,
       }),
     ),
     "a copy gives the first answer, and leaves the next writer alone": {

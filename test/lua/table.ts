@@ -8,16 +8,7 @@
 import { describe, expect, test } from "vitest";
 import type { AnyScript } from "../../src/scripts/script.js";
 import type { Named } from "../support/named.js";
-import {
-  type Bench,
-  FORBIDDEN,
-  FORM,
-  FORMS,
-  type Form,
-  type Message,
-  type Seen,
-  type States,
-} from "./bench.js";
+import { type Bench, FORBIDDEN, type Message, type Seen, type States } from "./bench.js";
 
 export interface Outcome {
   /** The reply, or `refusal(…)`. */
@@ -36,8 +27,8 @@ export interface Row extends Outcome {
   readonly args?: Named;
   /** The outcome of the second call, as far as it differs. */
   readonly again?: Partial<Outcome>;
-  /** It needs no memory, in either form. */
-  readonly thrifty?: true;
+  /** Whether it needs no memory; default as the table says. */
+  readonly thrifty?: boolean;
   /** The command that the user lacks; `announce`: all channels. */
   readonly mayNot?: string;
 }
@@ -55,7 +46,7 @@ export interface Table {
   readonly tolerates?: string;
   /** The reply begins with how many have heard: one in rows with a message, none when sent again, -1 for whoever may not announce. */
   readonly counts?: true;
-  /** No row needs memory, in either form. */
+  /** The rows need no memory. */
   readonly thrifty?: true;
 }
 
@@ -85,7 +76,6 @@ export function scriptTable(bench: Bench, script: AnyScript, table: Table): void
   const rows = Object.values(table.rows) as [Row, ...Row[]];
   const branches = branchesOf(rows.filter((row) => !row.mayNot && !isRefusal(row.reply)).map(play));
   const loud = rows.filter(({ heard = [], mayNot }) => heard.length > 0 && !mayNot);
-  const [first] = rows;
 
   describe(script.name, () => {
     for (const [title, row] of Object.entries(table.rows)) test(title, () => play(row).twice());
@@ -93,14 +83,12 @@ export function scriptTable(bench: Bench, script: AnyScript, table: Table): void
       for (const [branch, commands] of await branches()) await branch.withoutEachOf(commands);
     });
     test("without memory all of it is done, or nothing", async () => {
-      for (const form of FORMS) for (const [branch] of await branches()) await branch.withoutMemory(form);
+      for (const [branch] of await branches()) await branch.withoutMemory();
     });
     if (loud.length > 0)
       test("whoever may not announce does everything else", async () => {
         for (const row of loud) await play(muted(row)).twice();
       });
-    for (const form of FORMS)
-      if (form !== FORM) test(`the ${form} text does the same`, () => play(first).once(form, { form }));
   });
 }
 
@@ -140,7 +128,6 @@ function branchesOf(plays: readonly Play[]): () => Promise<readonly (readonly [P
 }
 
 interface Way {
-  readonly form?: Form;
   readonly mayNot?: string | undefined;
   readonly outOfMemory?: boolean;
 }
@@ -160,7 +147,7 @@ class Play {
   }
 
   get isThrifty(): boolean {
-    return this.#row.thrifty === true;
+    return (this.#row.thrifty ?? this.#table.thrifty) === true;
   }
 
   async twice(): Promise<void> {
@@ -204,24 +191,26 @@ class Play {
     }
   }
 
-  async withoutMemory(form: Form): Promise<void> {
+  async withoutMemory(): Promise<void> {
     await this.#put();
-    const reply = await this.#call({ form, outOfMemory: true });
-    const thrifty = this.#row.thrifty ?? this.#table.thrifty;
-    const mustWork = thrifty ?? (form === "modern" && this.#script.modern !== this.#script.legacy);
+    const reply = await this.#call({ outOfMemory: true });
     const { given = {} } = this.#row;
     const refused = { reply: refusal("OOM"), after: given, heard: [] };
-    this.#expect(await this.#look(reply), !mustWork && isRefusal(reply) ? refused : this.#outcome(), form);
+    this.#expect(
+      await this.#look(reply),
+      !this.isThrifty && isRefusal(reply) ? refused : this.#outcome(),
+      "no memory",
+    );
   }
 
   #put(): Promise<void> {
     return this.#bench.put(this.#row.given ?? {});
   }
 
-  async #call({ form = FORM, mayNot = this.#row.mayNot, ...way }: Way = {}): Promise<unknown> {
+  async #call({ mayNot = this.#row.mayNot, ...way }: Way = {}): Promise<unknown> {
     const { keys, args } = this.#table;
     const redis = mayNot ? await this.#bench.without(mayNot) : this.#bench.redis;
-    const run = this.#bench.runner(this.#script, redis, form);
+    const run = this.#bench.runner(this.#script, redis);
     const call = () =>
       run({ ...keys, ...this.#row.keys }, { ...args, ...this.#row.args }).catch((error: Error) => ({
         error: error.message,

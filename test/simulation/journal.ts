@@ -34,7 +34,7 @@ const FORCES = ["plain/force", "fair/force", "read/force", "write/force"].map(sc
 
 /** Whether a command takes a lock away by force. */
 export function isForce([name = "", script = ""]: readonly string[]): boolean {
-  return /^eval/i.test(name) && FORCES.some(({ modern }) => modern.text === script || modern.sha1 === script);
+  return /^eval/i.test(name) && FORCES.some(({ text, sha1 }) => text === script || sha1 === script);
 }
 
 /** A server that reports each command and its reply. */

@@ -71,10 +71,8 @@ interface Text {
   readonly sha1: string;
 }
 
-export interface Replaceable {
+export interface Replaceable extends Text {
   readonly name: string;
-  modern: Text;
-  legacy: Text;
 }
 
 const SCRIPTS = Object.values(generated) as readonly Replaceable[];
@@ -90,9 +88,9 @@ export function inScripts(names: readonly string[], lua: Lua): Plant {
   return () => {
     const undo = names.map((name) => {
       const script = scriptOf(name);
-      const { modern, legacy } = script;
-      Object.assign(script, { modern: withMistake(modern.text, lua), legacy: withMistake(legacy.text, lua) });
-      return () => Object.assign(script, { modern, legacy });
+      const { text, sha1 } = script;
+      plantIn(script, withMistake(text, lua));
+      return () => plantIn(script, { text, sha1 });
     });
     return () => {
       for (const each of undo) each();
@@ -100,10 +98,13 @@ export function inScripts(names: readonly string[], lua: Lua): Plant {
   };
 }
 
+/** The hash of a script is a getter, and is no other one for another text. */
+function plantIn(script: Replaceable, { text, sha1 }: Text): void {
+  Object.defineProperties(script, { text: { value: text }, sha1: { value: sha1, configurable: true } });
+}
+
 export function withMistake(text: string, { command = "", before = "", after = "" }: Lua): Text {
-  // The line of the flags stays the first one.
-  const [, head = "", body = ""] = /^(#![^\n]*\n)?(.*)$/s.exec(text) ?? [];
-  const wrong = `${head}
+  const wrong = `
 local untouched = redis
 local function planted(run, command, ...)
   local key, first, second = ...
@@ -115,7 +116,7 @@ local redis = {
   pcall = function(...) return planted(untouched.pcall, ...) end,
 }
 local function script()
-${body}
+${text}
 end
 ${before}
 local reply = script()

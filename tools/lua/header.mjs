@@ -1,9 +1,9 @@
-// Reads the comment header of one Lua script: prose, KEYS, ARGV, REPLY, FLAGS, INCLUDE. Knows nothing of Lua code.
+// Reads the comment header of one Lua script: prose, KEYS, ARGV, REPLY, INCLUDE. Knows nothing of Lua code.
 
 /** @typedef {(line: number, message: string) => never} Fail */
 /** @typedef {{ name: string, type: string, meaning: string, variadic: boolean, line: number }} Entry of KEYS or ARGV */
 /** @typedef {{ text: string, line: number }} Line */
-/** @typedef {{ prose: string[], keys: Entry[], args: Entry[], replies: string[], reply: string, flags: string[], includes: Line[] }} Header */
+/** @typedef {{ prose: string[], keys: Entry[], args: Entry[], replies: string[], reply: string, includes: Line[] }} Header */
 
 const words = (text) => new Set(text.split(" "));
 
@@ -16,10 +16,9 @@ const KEYWORDS = words(
 );
 const KEY_TYPES = ["hash", "string", "list", "zset", "set", "channel"];
 const ARG_TYPES = ["text", "int", "ms"];
-const FLAGS = ["allow-oom", "no-writes", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
 
 const BLOCKS = ["KEYS", "ARGV", "REPLY"];
-const ORDER = [...BLOCKS, "FLAGS", "INCLUDE"];
+const ORDER = [...BLOCKS, "INCLUDE"];
 const ENTRY_INDENT = 3;
 
 /** @param {string[]} lines @param {Fail} fail @returns {Header} */
@@ -32,7 +31,6 @@ export function parseHeader(lines, fail) {
     args: entriesOf("ARGV", ARG_TYPES),
     replies: sections.REPLY.map(({ text }) => text),
     reply: replyOf(sections.REPLY, fail),
-    flags: sections.FLAGS.flatMap((line) => parseFlags(line, fail)),
     includes: sections.INCLUDE,
   };
   if (header.prose.every((text) => text === "")) fail(1, "the header must start with what the script does");
@@ -47,7 +45,7 @@ export function parseHeader(lines, fail) {
 
 /** @param {string[]} lines @param {Fail} fail @returns {Record<string, Line[]>} */
 function collectSections(lines, fail) {
-  const sections = { prose: [], KEYS: [], ARGV: [], REPLY: [], FLAGS: [], INCLUDE: [] };
+  const sections = { prose: [], KEYS: [], ARGV: [], REPLY: [], INCLUDE: [] };
   let current = "prose";
   for (const [index, source] of lines.entries()) {
     if (!source.startsWith("--")) break;
@@ -102,14 +100,6 @@ function replyOf(replies, fail) {
       : fail(line, `'${text}' begins with no number, n or list in braces`);
   });
   return [...new Set(forms)].sort().reverse().join(" or ");
-}
-
-function parseFlags({ text, line }, fail) {
-  const flags = text.split(/[\s,]+/);
-  for (const flag of flags) {
-    if (!FLAGS.includes(flag)) fail(line, `unknown flag '${flag}'; known: ${FLAGS.join(", ")}`);
-  }
-  return flags;
 }
 
 function checkNames(entries, fail) {

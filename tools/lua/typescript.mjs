@@ -25,7 +25,7 @@ export function generate(scripts, snippets) {
 
 /** @param {Script} script */
 function definition(script) {
-  const { name, keys, args, reply, flags, body } = script;
+  const { name, keys, args, reply, body } = script;
   const constant = constantName(name);
   const type = constant[0].toUpperCase() + constant.slice(1);
   return [
@@ -38,7 +38,6 @@ function definition(script) {
     `export const ${constant}: ${type} = /* @__PURE__ */ new Script(`,
     `  ${JSON.stringify(name)},`,
     `  ${JSON.stringify(reply)},`,
-    `  ${JSON.stringify(flags.join(","))},`,
     `  ${templateLiteral(body)},`,
     ");",
   ];

@@ -22,9 +22,9 @@ class Mutants {
       if (chosen.has(id)) this.#live.set(id, scripts.textsWith(file, source));
     }
     // The bench asks for each script that it sends.
-    globalThis.holdfastReplacedScript = (name, form) => {
+    globalThis.holdfastReplacedScript = (name) => {
       this.#heard.add(name);
-      return this.#current?.get(name)?.[form];
+      return this.#current?.get(name);
     };
   }
 

@@ -13,7 +13,7 @@ const pass = () => {};
 const MOST_ROUNDS = 1_000_000;
 
 /** @typedef {{ text: string, sha1: string }} ScriptText */
-/** @typedef {Map<string, Record<"modern" | "legacy", ScriptText>>} Texts by the names of scripts */
+/** @typedef {Map<string, ScriptText>} Texts by the names of scripts */
 
 /** All Lua files by name, such as `plain/take`; those of `shared` first, each behind what it includes. @returns {Map<string, string>} */
 export function readSources(root) {
@@ -75,9 +75,7 @@ function script(source, snippets) {
   );
   const lines = checkScript(source, header, included, pass).split("\n");
   const body = lines.map((line) => (line.startsWith(DEFINITION) ? functions.get(line.slice(1)) : line));
-  const text = bounded(body.join("\n"));
-  const shebang = header.flags.length > 0 ? `#!lua flags=${header.flags.join(",")}\n` : "";
-  return { modern: scriptText(shebang + text), legacy: scriptText(text) };
+  return scriptText(bounded(body.join("\n")));
 }
 
 function bounded(text) {

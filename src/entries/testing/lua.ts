@@ -108,9 +108,8 @@ export class Lua {
     lua.lua_rawgeti(this.#state, lua.LUA_REGISTRYINDEX, place);
   }
 
-  /** Compiles a script without its `#!` line, in which scripts for Redis 7 have their flags. */
   #load(script: string): void {
-    const code = bytesOf(script.replace(/^#!.*/, ""));
+    const code = bytesOf(script);
     if (lauxlib.luaL_loadbuffer(this.#state, code, code.length, NAME) === lua.LUA_OK) return;
     const why = String(this.#reply(-1));
     lua.lua_settop(this.#state, 0);

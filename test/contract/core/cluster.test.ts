@@ -1,6 +1,5 @@
 /** The core of the contract on a cluster: each master has some of the locks, and a replica. */
 import { Cluster as ValkeyCluster } from "iovalkey";
-import { INTERNALS } from "../../../src/client-options.js";
 import { fromNodeRedis } from "../../../src/entries/node-redis.js";
 import type { RedisConnection } from "../../../src/index.js";
 import { failOnUnhandledRejections } from "../../faults/harness.js";
@@ -41,11 +40,6 @@ coreRows([
     connect: () => cluster.connect(),
     options: { shardedPubSub: false },
     endings,
-  },
-  {
-    title: "ioredis, scripts for servers before 7",
-    connect: () => cluster.connect(),
-    options: { [INTERNALS]: { legacyServer: true } } as object,
   },
   { title: "iovalkey", connect: byValkey },
   { title: "redis 6", connect: () => byNodeRedis(6) },

@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { Redis as Valkey } from "iovalkey";
-import { INTERNALS } from "../../../src/client-options.js";
 import { fromNodeRedis } from "../../../src/entries/node-redis.js";
 import type { RedisConnection } from "../../../src/index.js";
 import { failOnUnhandledRejections } from "../../faults/harness.js";
@@ -49,12 +48,6 @@ coreRows([
     title: "Redis 6.2, as the user with the least rights",
     connect: () => kept(new Redis({ ...at, port: oldest?.port ?? 0, ...CONFINED })),
     missing: whyNoOldest(),
-    kinds,
-  },
-  {
-    title: "scripts for servers before 7",
-    connect: () => server.connect(),
-    options: { [INTERNALS]: { legacyServer: true } } as object,
     kinds,
   },
 ]);

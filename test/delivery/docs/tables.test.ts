@@ -15,7 +15,7 @@ function firstTable(file: string): Record<string, string> {
 test("docs/options.md has each option of a client, with its default", () => {
   // What stands there for a default that is no value: an empty prefix is none.
   const words: Record<string, string> = { prefix: "none", label: "host:pid", warnAfter: "off" };
-  const { clock, random, exactTimers, legacyServer, onMade, ...defaults } = checkClientOptions({});
+  const { clock, random, exactTimers, onMade, ...defaults } = checkClientOptions({});
   const written = Object.entries(defaults).map(([name, value]) => [
     name,
     words[name] ?? (typeof value === "number" ? `${value}`.replace(/(?=000$)/, " ") : JSON.stringify(value)),

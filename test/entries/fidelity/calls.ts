@@ -30,7 +30,7 @@ export function randomCall(random: Random, script: AnyScript, now: number): Case
   const args = Object.fromEntries(
     header.args.map((entry) => [entry.name, argumentOf(random, entry, owners, now)]),
   );
-  const encoded = evalArguments(script.modern.text, callOf(script, { ...keys, ...args }));
+  const encoded = evalArguments(script.text, callOf(script, { ...keys, ...args }));
   const setUp = Object.entries(keys).flatMap(([name, value]) => {
     const named = typeof value === "string" ? [value] : [...new Set(value)];
     return name === "channel" ? [] : named.flatMap((key) => stateOf(random, name, key, now));

@@ -113,7 +113,6 @@ test("no call is run by the clock of another master of the cluster [§5 counts-o
     byMaster.set(await proxies.proxyFor(name), name);
   }
   expect(byMaster.size).toBe(3);
-  // After this a server before Redis 7 has refused the modern text of a script, and is not sent it again.
   await client.ready();
   for (const proxy of byMaster.keys()) proxy.clear();
   for (const [proxy, name] of byMaster) {

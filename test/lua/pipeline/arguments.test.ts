@@ -5,7 +5,6 @@ import { evalArguments, Script } from "../../../src/scripts/script.js";
 const add = new Script<[counter: string], [owner: string, amount: number, ...more: string[]]>(
   "counter/add",
   "list",
-  "",
   "return 1",
 );
 const adding = (amount: number) => evalArguments("text", add.with(["k"], ["me:1", amount]));

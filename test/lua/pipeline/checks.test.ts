@@ -57,7 +57,6 @@ the name of a global | --   owner   | --   type   | 7: 'type' would hide the glo
 a name twice | --   owner   | --   lock   | 7: 'lock' is named twice
 a variadic argument first | --   owner   | --   owner...   | 8: 'lease' follows a variadic entry
 a variadic key first | --   lock   | --   lock...   | 5: 'channel' follows a variadic entry
-an unknown flag | -- INCLUDE | -- FLAGS allow-oops¶-- INCLUDE | 11: unknown flag 'allow-oops'
 an unknown snippet | shared/announce | shared/tell | 11: lua/shared/tell.lua does not exist
 a snippet twice | -- INCLUDE | -- INCLUDE shared/announce¶-- INCLUDE | 12: 'shared/announce' is included twice
 a syntax error | return 1 | return return | 17:
@@ -167,9 +166,9 @@ test("scripts whose headers are right pass, and bring along what their snippets 
 });
 
 test("no script that is sent has a function that it does not call", () => {
-  for (const { name, legacy } of Object.values(generated)) {
-    for (const [, called] of legacy.text.matchAll(/local function (\w+)/g)) {
-      const uses = legacy.text.split(new RegExp(`\\b${called}\\(`)).length - 1;
+  for (const { name, text } of Object.values(generated)) {
+    for (const [, called] of text.matchAll(/local function (\w+)/g)) {
+      const uses = text.split(new RegExp(`\\b${called}\\(`)).length - 1;
       expect(uses, `${name}: ${called}`).toBeGreaterThan(1);
     }
   }

@@ -197,7 +197,7 @@ export class Lock {
       grace: GRACE,
       ...more,
     };
-    const text = this.#settings.edit?.(script.name, script.modern.text) ?? script.modern.text;
+    const text = this.#settings.edit?.(script.name, script.text) ?? script.text;
     const words = evalArguments(text, callOf(script, all)).flat().map(String);
     const run = () => this.#read(verb, this.server.execute(["eval", ...words]));
     return { verb, text: `${verb} ${what}`, w, ends, run, hasForced: false };

@@ -30,9 +30,10 @@ export const NAME = "job";
 
 /** The name of each script, by its text for EVAL and its hash for EVALSHA. */
 const SCRIPTS = new Map(
-  Object.values(scripts as unknown as Record<string, AnyScript>).flatMap(({ name, modern, legacy }) =>
-    [modern, legacy].flatMap(({ text, sha1 }) => [[text, name] as const, [sha1, name] as const]),
-  ),
+  Object.values(scripts as unknown as Record<string, AnyScript>).flatMap(({ name, text, sha1 }) => [
+    [text, name] as const,
+    [sha1, name] as const,
+  ]),
 );
 
 /** One command that a server has run. */
