@@ -35,6 +35,7 @@ export async function checkServer(env: Env, probe: Kind): Promise<void> {
     if (!settings.prefix && isRefusedName(error) && error.message.includes(`"${key}"`)) return;
     throw error;
   }
+  if (settings.replicas > 0) await runner.command("wait", "0", "0");
   for (const channel of channels) await checkChannel(env, channel);
   const wireId = env.wireId();
   const attempt = { lease: LEASE, wait: 0, coWaiters: [] };
@@ -70,7 +71,10 @@ async function checkScripts(runner: CommandRunner, keys: readonly [string, ...st
   );
   if (refused.length === 0) return;
   const commands = refused.map((name) => `'${name}'`).join(", ");
-  throw new UnsupportedServerError("", `the server forbids commands that scripts call: ${commands}`);
+  throw new UnsupportedServerError(
+    "",
+    `the server forbids, or lacks, commands that scripts call: ${commands}`,
+  );
 }
 
 /** Whether the command is permitted, but not with this key or channel. */

@@ -1,4 +1,4 @@
--- Says which commands of the scripts the user may not call. It tries each on a key that holds a text, so that a command
+-- Says which commands of the scripts the server lacks, or the user may not call. It tries each on a key that holds a text, so that a command
 -- for another type fails and changes nothing. The key is gone afterwards.
 --
 -- KEYS
@@ -8,10 +8,14 @@
 
 local refused = {}
 
+local SIGNS = {"can't run this command", 'no permissions to run', 'Unknown Redis command'}
+
 local function check(name, reply)
   local why = type(reply) == 'table' and reply.err or ''
-  if string.find(why, "can't run this command", 1, true) or string.find(why, 'no permissions to run', 1, true) then
-    refused[#refused + 1] = name
+  for _, sign in ipairs(SIGNS) do
+    if string.find(why, sign, 1, true) then
+      refused[#refused + 1] = name
+    end
   end
 end
 

@@ -138,7 +138,7 @@ export abstract class Command implements Due {
       const { script } = call;
       answer.then(
         (reply) => this.replied(sentAt, server, wireId, reply, script),
-        (error: unknown) => this.rejected(sentAt, error),
+        (error: unknown) => this.rejected(sentAt, error, script),
       );
     } catch (error) {
       // The call cannot be sent, by a mistake of the caller. Thrown in a timer it would end the process.
@@ -223,14 +223,14 @@ export abstract class Command implements Due {
     }
   }
 
-  private rejected(sentAt: Instant, error: unknown): void {
+  private rejected(sentAt: Instant, error: unknown, script?: AnyScript): void {
     if (!this.isBegun(sentAt)) {
       this.runner.cleanUp.abandoned.delete(this);
       return;
     }
     this.inFlight = false;
     if (isMissingScript(error)) return this.send(true);
-    const final = this.finalError(error);
+    const final = this.finalError(error, script);
     if (final && this.keys && forbidsKey(error)) return this.nameKeys(sentAt, error, this.keys);
     if (final) return this.failWith(final);
     const { clock, servers } = this.runner;
@@ -244,12 +244,16 @@ export abstract class Command implements Due {
   /** The user lacks rights for good; the error tells which keys are forbidden. */
   private nameKeys(sentAt: Instant, error: unknown, keys: readonly string[]): void {
     void forbiddenKeys(this.runner.connection, keys).then((forbidden) => {
-      if (this.isBegun(sentAt)) this.failWith(this.finalError(error, forbidden) as LockError);
+      if (this.isBegun(sentAt)) this.failWith(this.finalError(error, undefined, forbidden) as LockError);
     });
   }
 
-  private finalError(error: unknown, forbidden?: readonly string[]): LockError | undefined {
-    return finalError(error, this.lockName, this.runner.isCluster, forbidden);
+  private finalError(
+    error: unknown,
+    script: AnyScript | undefined,
+    forbidden?: readonly string[],
+  ): LockError | undefined {
+    return finalError(error, this.lockName, this.runner.isCluster, script, forbidden);
   }
 
   private failWith(error: unknown): void {

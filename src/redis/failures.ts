@@ -9,6 +9,7 @@ import {
   UnsupportedServerError,
   WrongDataError,
 } from "../base/errors.js";
+import type { AnyScript } from "../scripts/script.js";
 import type { Connection } from "./connection.js";
 
 /** The script itself is wrong: sent again, it gets the same answer. */
@@ -78,6 +79,13 @@ export function isMoved(error: unknown): boolean {
   return isReply(error) && error.message.startsWith("MOVED ");
 }
 
+/** Redis says only in which line of a script it was that a command was refused: the last command called up to there. */
+function commandIn({ text }: AnyScript, message: string): string | undefined {
+  const line = Number(/@user_script: ?(\d+)/.exec(message)?.[1] ?? 0);
+  const before = text.split("\n", line).join("\n");
+  return [...before.matchAll(/redis\.p?call\('(\w+)'/g)].at(-1)?.[1]?.toLowerCase();
+}
+
 type Lack = readonly [RegExp, what: string, cure?: string];
 
 const STRAYED: Lack = [
@@ -111,12 +119,14 @@ const OTHER_DATA = /WRONGTYPE|value is not an integer|increment or decrement wou
 
 /**
  * The typed error of a failure that will not pass by itself; undefined if another try may help. Any reply may pass that
- * is not known to be final, such as READONLY, LOADING, or that of a proxy. `forbidden`: the keys that the user may not use, if they are known.
+ * is not known to be final, such as READONLY, LOADING, or that of a proxy. `script`: what was refused; `forbidden`: the keys
+ * that the user may not use, if they are known.
  */
 export function finalError(
   error: unknown,
   lockName: string,
   isCluster: boolean,
+  script?: AnyScript,
   forbidden: readonly string[] = [],
 ): LockError | undefined {
   if (isLockError(error)) return error;
@@ -129,7 +139,12 @@ export function finalError(
   if (lack) {
     const [, what, cure] = lack;
     const keys = forbidden.map((key) => `"${key}"`).join(", ");
-    const told = keys ? `the user of the connection may not use ${keys}` : what;
+    const command = script && commandIn(script, error.message);
+    const told = keys
+      ? `the user of the connection may not use ${keys}`
+      : command
+        ? `${what}, '${command}'`
+        : what;
     return new UnsupportedServerError(lockName, `${told}: ${message}`, cause, cure);
   }
   if (OTHER_DATA.test(message)) return new WrongDataError(lockName, cause);

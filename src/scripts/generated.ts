@@ -40,7 +40,7 @@ redis.call('HSET', lock, ...)
 local set = redis.pcall('PEXPIRE', lock, lease)
 if set ~= 1 then
 redis.call('DEL', lock)
-return set end end`;
+return {err = set.err .. ": 'pexpire'"} end end`;
 const sharedForcedForcedBefore = `local function forced_before(marker)
 local before = redis.call('GET', marker)
 local owners = before and {}
@@ -545,7 +545,7 @@ redis.call('HSET', lock, owner, '1')
 local set = redis.pcall('PEXPIRE', lock, lease)
 if set ~= 1 then
 redis.call('DEL', lock)
-return set end
+return {err = set.err .. ": 'pexpire'"} end
 return {1, redis.call('GET', counter)} end
 if redis.call('EXISTS', tombstone) == 1 then
 return {2} end
@@ -881,7 +881,7 @@ redis.call('HSET', lock, owner, '1')
 local set = redis.pcall('PEXPIRE', lock, lease)
 if set ~= 1 then
 redis.call('DEL', lock)
-return set end
+return {err = set.err .. ": 'pexpire'"} end
 return 1 end
 if redis.call('EXISTS', tombstone) == 1 then
 return {2} end
@@ -973,7 +973,7 @@ redis.call('HSET', lock, 'mode', 'read', owner, '1')
 local set = redis.pcall('PEXPIRE', lock, lease)
 if set ~= 1 then
 redis.call('DEL', lock)
-return set end
+return {err = set.err .. ": 'pexpire'"} end
 return 1 end
 if not again then
 redis.call('HSET', lock, owner, '1') end
@@ -1160,16 +1160,18 @@ give_back(permits, taken, publish, channel) end
 return 1`,
 );
 type ServerRefused = Script<[probe: string], []>;
-/** Says which commands of the scripts the user may not call. See lua/server/refused.lua. */
+/** Says which commands of the scripts the server lacks, or the user may not call. See lua/server/refused.lua. */
 export const serverRefused: ServerRefused = /* @__PURE__ */ new Script(
   "server/refused",
   "list",
   `local probe = KEYS[1]
 local refused = {}
+local SIGNS = {"can't run this command", 'no permissions to run', 'Unknown Redis command'}
 local function check(name, reply)
 local why = type(reply) == 'table' and reply.err or ''
-if string.find(why, "can't run this command", 1, true) or string.find(why, 'no permissions to run', 1, true) then
-refused[#refused + 1] = name end end
+for _, sign in ipairs(SIGNS) do
+if string.find(why, sign, 1, true) then
+refused[#refused + 1] = name end end end
 check('set', redis.pcall('SET', probe, 'x', 'PX', 1000))
 if #refused > 0 then
 return refused end
@@ -1325,7 +1327,7 @@ redis.call('HSET', lock, 'mode', 'write', field, '1')
 local set = redis.pcall('PEXPIRE', lock, lease)
 if set ~= 1 then
 redis.call('DEL', lock)
-return set end
+return {err = set.err .. ": 'pexpire'"} end
 return 1 end
 if redis.call('HEXISTS', lock, field) == 1 then
 if redis.call('PTTL', lock) < tonumber(lease) then

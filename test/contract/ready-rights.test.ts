@@ -87,6 +87,23 @@ test.each([...called, ...SENT])(
   },
 );
 
+test("without the command wait, where replicas have to acknowledge: UNSUPPORTED names it [§6 unsupported] [B305]", async () => {
+  const client = await connect({ commands: ["-wait"] }, { prefix: "shop", replicas: 1 });
+  expect(await failure(client.ready())).toMatchObject({
+    code: "UNSUPPORTED",
+    message: expect.stringContaining("'wait"),
+  });
+});
+
+test("a server that lacks a command of the scripts: UNSUPPORTED names it, to ready() and to calls [§6 unsupported] [B305]", async () => {
+  await using poor = await startRedis({ args: ["--rename-command", "PEXPIRE", ""] });
+  await using client = new LockClient(poor.connect());
+  for (const call of [() => client.ready(), () => client.getLock("job").lock()]) {
+    const message = expect.stringContaining("'pexpire'");
+    expect(await failure(call())).toMatchObject({ code: "UNSUPPORTED", message });
+  }
+});
+
 test.each(KEYS)("without the keys %s…: UNSUPPORTED names one", async (missing) => {
   const error = await failure((await connect({ keys: without(KEYS, missing) })).ready());
   expect(error).toMatchObject({ code: "UNSUPPORTED" });
