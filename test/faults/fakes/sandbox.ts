@@ -44,7 +44,9 @@ async function bundle(entry: string): Promise<string> {
 }
 
 export class Sandbox {
-  readonly #process: { nextTick: unknown } = Object.create(process);
+  readonly #process: { nextTick: unknown } = Object.assign(Object.create(process), {
+    getBuiltinModule: (id: string) => this.#load(id),
+  });
   readonly #globals: Record<string, unknown> = createContext({
     ...Object.fromEntries(GIVEN.map((name) => [name, globalThis[name]])),
     process: this.#process,
@@ -75,12 +77,15 @@ export class Sandbox {
     bundles.set(entry, code);
     const exports = {};
     const module = { exports };
-    const load = (id: string): unknown => (/^(node:)?process$/.test(id) ? this.#process : require(id));
     const parsingContext = this.#globals as ReturnType<typeof createContext>;
     const run = compileFunction(await code, ["require", "module", "exports", "__filename"], {
       parsingContext,
     });
-    run(load, module, exports, import.meta.filename);
+    run((id: string) => this.#load(id), module, exports, import.meta.filename);
     return module.exports as Exports;
+  }
+
+  #load(id: string): unknown {
+    return /^(node:)?process$/.test(id) ? this.#process : require(id);
   }
 }
