@@ -15,14 +15,15 @@
 --   publish        text     PUBLISH or SPUBLISH
 -- REPLY
 --   {heard, found}          how many subscribers heard of it, -1 if they could not be told. 2 if it wrote, now or at an earlier
---                           run, 0 if nobody has the lock, -1 if another has
+--                           run, 0 if nobody else has the lock, -1 if another has
 -- INCLUDE shared/bury
 -- INCLUDE shared/hear
 -- INCLUDE shared/raise_ttl
 -- INCLUDE shared/remove_field
 
 if not remove_field(lock, field) then
-  return {0, bury(sideTombstone, -redis.call('EXISTS', lock), tombstoneTtl)}
+  local reads_still = redis.pcall('HEXISTS', lock, owner) == 1
+  return {0, bury(sideTombstone, reads_still and 0 or -redis.call('EXISTS', lock), tombstoneTtl)}
 end
 redis.call('HSET', lock, 'mode', 'read', owner, reads)
 raise_ttl(lock, left)

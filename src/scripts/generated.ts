@@ -2,9 +2,9 @@
 import { Script } from "./script.js";
 
 const sharedBury = `local function bury(tombstone, found, ttl)
-local before = found <= 0 and redis.call('GET', tombstone)
+local before = found <= 0 and tonumber(redis.call('GET', tombstone))
 if before then
-return tonumber(before) end
+return before > 0 and before or math.min(before, found) end
 redis.call('SET', tombstone, found + 0, 'PX', ttl)
 return found end`;
 const sharedCheckDeadline = `local function check_deadline(latest)
@@ -1201,7 +1201,8 @@ local owner, field, reads, left, tombstoneTtl, publish = ARGV[1], ARGV[2], ARGV[
 ${sharedRemoveField}
 ${sharedBury}
 if not remove_field(lock, field) then
-return {0, bury(sideTombstone, -redis.call('EXISTS', lock), tombstoneTtl)} end
+local reads_still = redis.pcall('HEXISTS', lock, owner) == 1
+return {0, bury(sideTombstone, reads_still and 0 or -redis.call('EXISTS', lock), tombstoneTtl)} end
 redis.call('HSET', lock, 'mode', 'read', owner, reads)
 if redis.call('PTTL', lock) < tonumber(left) then
 redis.call('PEXPIRE', lock, left) end

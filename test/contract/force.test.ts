@@ -259,6 +259,21 @@ row(
 );
 
 row(
+  "an unlock() after another client has forced the lock tells whether somebody holds it by then [§6 reasons] [B307]",
+  async ({ lock, twin, rival }) => {
+    for (const next of [undefined, rival]) {
+      const hold = await lock.lock();
+      expect(await twin.forceUnlock()).toBe(true);
+      const theirs = await next?.lock();
+      const reason = theirs ? "taken" : "expired";
+      expect(await failure(hold.unlock())).toMatchObject({ code: "LOCK_LOST", reason });
+      expect(theirs?.isHeld).not.toBe(false);
+      await theirs?.unlock();
+    }
+  },
+);
+
+row(
   "forceUnlock() of the write side ends all holds of an owner on both sides, as its next unlock() tells if another client did it [§2 force-unlock] [§6 reasons] [B13]",
   { kinds: [READ] },
   async (place) => {

@@ -125,7 +125,8 @@ scriptTable(bench, plainEnd, {
       given: { ...both(30_000, "2", "1"), "over:3": text("0", 20_000) },
       keys: { tombstones: ["over:1", "over:2", "over:3", "over:4"] },
       args: { owners: [ME, "client:2", "client:3", OTHER] },
-      reply: [1, 1, -1, 0, 1],
+      reply: [1, 1, -1, -1, 1],
+      again: { reply: [0, 1, -1, 0, 1] },
       after: {
         "over:1": text("1", 40_000),
         "over:2": text("-1", 40_000),

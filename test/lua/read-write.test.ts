@@ -372,7 +372,7 @@ scriptTable(bench, writeDowngrade, {
   args: { owner: ME, field: MY_WRITE, reads: 2, left: 60_000, tombstoneTtl: 40_000, publish: "PUBLISH" },
   counts: true,
   thrifty: true,
-  tolerates: "hdel",
+  tolerates: "hdel hexists",
   rows: {
     ...each(
       "{heard, 2}: the owner goes on as a reader until its deadline, %s",

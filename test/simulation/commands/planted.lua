@@ -48,7 +48,7 @@ redis.call('SET', tombstone, found + 0, 'PX', ttl)
 ---
 
 -- a repeated END tells what it finds itself | plain | plain/end
-return tonumber(before)
+return before > 0 and before or math.min(before, found)
 ---
 return found
 
