@@ -27,7 +27,7 @@ export class GroupGrant implements Held {
   readonly lockName: string;
   readonly lockKey: string;
   readonly clock: Clock;
-  /** That of the first member that has granted it; where it is nested, that of the first of all. */
+  /** That of the hold that it nests into; of the first member, if that hold is gone already; or of the first that has granted it. */
   readonly wireId: string;
   readonly hold: HoldRecord<GroupGrant>;
   /** Those that are granted, or may yet be, in the one order of all groups. */
@@ -50,8 +50,9 @@ export class GroupGrant implements Held {
     this.#isPrivate = asked.owner === undefined;
     const granted = this.seats.filter(({ hold }) => hold);
     this.isNested = granted.filter(({ isNested }) => isNested).length >= members.quorum;
+    const [outer] = granted.flatMap(({ hold }) => (hold && groupAmong(hold.grant, this.lockKey)) ?? []);
     const own = this.isNested ? this.seats : granted;
-    this.wireId = own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
+    this.wireId = outer?.grant.wireId ?? own.reduce((a, b) => (a.at < b.at ? a : b)).seatId;
     this.hold = new HoldRecord<GroupGrant>(this, "only", asked);
     for (const seat of granted) this.#add(seat);
   }

@@ -328,7 +328,8 @@ export class Call extends Waiter<Kind, HoldRecord<Grant>> implements OwnCall, Tr
     const isHeld = grant.state === "held";
     grant.uncount(this.wanted.traits.side);
     if (this.asked.frame) this.owner?.endRun(this.lockKey, this.asked.frame);
-    if (isHeld) return this.fail(error);
+    // Its time for an answer is up, if that was the error, or it is refused for good.
+    if (isHeld || error !== undefined) return this.fail(error);
     this.rest();
     this.step();
   }

@@ -70,6 +70,24 @@ row(
 );
 
 row(
+  "a nested call without an answer is UNAVAILABLE in time, though the hold that it nests into is lost meanwhile [§2 unavailable] [B309]",
+  { kinds: SINGLE, client: PATIENT },
+  async ({ lock, a, pass }) => {
+    const outer = await lock.lock({ lease: 400 });
+    a.keep("requests");
+    const calls = [() => lock.lock({ owner: outer }), () => lock.tryLock(0, 9_000, { owner: outer })];
+    const nested = calls.map((call) => watch(call()));
+    await pass(COMMAND_TIMEOUT - 1);
+    expect([outer.isHeld, ...nested.map(({ outcome }) => outcome)]).toEqual([false, "pending", "pending"]);
+    await pass(1);
+    expect(nested.map(({ outcome }) => outcome)).toEqual(["UNAVAILABLE", "UNAVAILABLE"]);
+    await a.letGo();
+    await pass(1_000);
+    await outer.unlock().catch(() => {});
+  },
+);
+
+row(
   "a wait whose last try has no answer ends UNAVAILABLE, and one that ends while others hold the lock does not [§2 last-try-unanswered]",
   { kinds: [...SINGLE, MULTI], client: { ...PATIENT, pollCap: 500 } },
   async ({ lock, rival, a, pass }) => {

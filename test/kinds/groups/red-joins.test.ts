@@ -27,6 +27,21 @@ redRow(
 );
 
 redRow(
+  "a nested hold has the ownerId of the outer one, though the first master has joined in between [§4 red] [B308]",
+  async ({ a, red, pass }) => {
+    a.at(0).keep("replies");
+    const outer = await red.lock();
+    await a.letGo();
+    expect(outer.members).toHaveLength(3);
+    const nested = await red.lock({ owner: outer });
+    await pass(0);
+    const third = await red.lock({ owner: nested });
+    expect([nested.ownerId, third.ownerId]).toEqual([outer.ownerId, outer.ownerId]);
+    for (const hold of [third, nested, outer]) await hold.unlock();
+  },
+);
+
+redRow(
   "a late grant on its way while the hold ends goes with it: given back, expired or aborted [§4 red]",
   async ({ a, red, pass, settle, heldOn, servers }) => {
     a.at(2).keep("replies");
