@@ -73,6 +73,11 @@ export class MajorityCall extends GroupCall<Masters> {
     };
   }
 
+  override get longestSleep(): number {
+    const isQueued = this.wanted.parts.some(({ traits }) => traits.serverQueued);
+    return isQueued ? this.env.settings.random() * LONGEST_LOOK : super.longestSleep;
+  }
+
   /** That others have it is no longer known once too many masters are silent. */
   protected override get isReached(): boolean {
     const { parts, quorum } = this.wanted;
@@ -154,7 +159,7 @@ export class MajorityCall extends GroupCall<Masters> {
   #lose(): void {
     const { clock, settings } = this.env;
     const { seats } = this;
-    const { quorum, parts } = this.wanted;
+    const { quorum } = this.wanted;
     const inFavour = seats.filter(({ vote }) => vote).length;
     void this.undo();
     const round = Math.max(1, clock.mono() - this.sentAt.mono);
@@ -172,9 +177,7 @@ export class MajorityCall extends GroupCall<Masters> {
     }
     // When a majority will be free, if nobody gives it back before.
     const frees = seats.map(({ vote, freeIn }) => (vote ? 0 : freeIn)).sort((a, b) => a - b);
-    const isQueued = parts.some(({ traits }) => traits.serverQueued);
-    const look = isQueued ? settings.random() * LONGEST_LOOK : Number.POSITIVE_INFINITY;
-    this.refuse(Math.min(look, Math.max(frees[quorum - 1] ?? 0, pause)));
+    this.refuse(Math.min(this.longestSleep, Math.max(frees[quorum - 1] ?? 0, pause)));
   }
 
   /** Too few masters have answered. */

@@ -186,7 +186,7 @@ export class Site implements Due {
     if (taken && first.wanted.traits.shared) this.hintAll();
     else if (!taken && (this.#isUntold(first) || owes || first.permits < waiter.permits)) this.hint();
     // The release of what was taken tells the server of the next writer.
-    else if (taken) this.sleep(this.#sites.env.settings.pollCap);
+    else if (taken) this.sleep(first.longestSleep);
   }
 
   /** Nobody has waited for a while. */

@@ -113,6 +113,11 @@ export abstract class Waiter<W extends Wanted = Wanted, G = unknown, R = unknown
     if (reason) this.wanted.emit("gaveUp", { ...this.told, reason, waited: this.waited });
   }
 
+  /** Milliseconds until it tries again as the first in line, if it hears nothing. */
+  get longestSleep(): number {
+    return this.env.settings.pollCap;
+  }
+
   /** Milliseconds since it was called. */
   protected get waited(): number {
     return this.env.clock.mono() - this.asked.begun;

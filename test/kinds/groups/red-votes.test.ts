@@ -1,6 +1,6 @@
 /** Contract section 4: which votes grant a RedLock, and what a call or a question says without a majority. */
 import { expect } from "vitest";
-import { type QuorumError, RedisUnavailableError } from "../../../src/index.js";
+import { type QuorumError, RedisUnavailableError, RedLock } from "../../../src/index.js";
 import { failure, RED, watch } from "../../support/place/index.js";
 import { ANSWER, FIVE, LEASE, type Masters, redRow } from "./masters.js";
 
@@ -305,5 +305,21 @@ redRow(
     vacate(2);
     await pass(ANSWER);
     await stranger.value?.unlock();
+  },
+);
+
+redRow(
+  "calls for a RedLock over fair locks that wait in one process get it soon one after the other [§4 red] [B310]",
+  async ({ a, pass, settle }) => {
+    const fair = new RedLock(...a.clients.map((each) => each.getFairLock("fair")));
+    const hold = await fair.lock();
+    const calls = [1, 2, 3].map(() => watch(fair.lock({ wait: 2_000 })));
+    await settle();
+    await hold.unlock();
+    for (const call of calls) {
+      await pass(500);
+      expect(call.outcome).not.toBe("pending");
+      await call.value?.unlock();
+    }
   },
 );
