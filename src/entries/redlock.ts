@@ -90,6 +90,8 @@ export class Redlock extends Emitter {
   /** The settings of calls that have none of their own. */
   readonly settings: Settings;
   readonly #parts: ExecutionParts;
+  /** What is held lapses: nothing can be given back any more. */
+  #hasQuit = false;
 
   /**
    * `clients`: a connection for each independent server (a Sentinel or Cluster connection counts as one); open until
@@ -118,6 +120,7 @@ export class Redlock extends Emitter {
 
   /** Ends the given connections. What is held then lapses by itself; calls that wait reject. Never rejects. */
   async quit(): Promise<void> {
+    this.#hasQuit = true;
     await Promise.all(this.#parts.masters.map(quitMaster));
   }
 
@@ -145,7 +148,7 @@ export class Redlock extends Emitter {
 
   /**
    * Gives the lock back, and sets its `expiration` to 0.
-   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, or no quorum confirmed it in time. In
+   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, after quit(), or if no quorum confirmed it in time. In
    * the last case the release goes on in the background, and you may call it again
    */
   async release(lock: Lock, settings?: Partial<Settings>): Promise<ExecutionResult> {
@@ -153,9 +156,9 @@ export class Redlock extends Emitter {
     const held = heldBy(lock);
     lock.expiration = 0;
     const execution = new Execution(this.#parts, held?.names ?? lock.resources, own);
-    if (!held || held.over) {
+    if (!held || held.over || this.#hasQuit) {
       execution.notHeld();
-      throw execution.error("the lock cannot be released: it is not held");
+      throw execution.error("the lock cannot be released: it is not held, or quit() was called");
     }
     const { holds } = held;
     const mayPass = (error: LockError) => isPassing(error) && error.code !== "LOCK_LOST";

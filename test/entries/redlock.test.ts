@@ -184,7 +184,7 @@ describe.each([
   test("quit ends the given connections and the calls that wait, and leaves what is held to lapse", async () => {
     const [redlock, other] = [make(PATIENT), make(ONCE)];
     const [name, busy] = [freshName(), freshName()];
-    await redlock.acquire([name], LONG);
+    const lock = await redlock.acquire([name], LONG);
     await other.acquire([busy], LONG);
     const waiting = executionError(redlock.acquire([busy], LONG));
     await untilAwaited(servers(), busy);
@@ -192,6 +192,7 @@ describe.each([
     for (const client of redlock.clients) expect(client.status).toBe("end");
     await waiting;
     await executionError(redlock.acquire([freshName()], LONG));
+    await executionError(lock.release());
     await executionError(other.acquire([name], LONG));
     await redlock.quit();
   });
