@@ -112,7 +112,10 @@ export class Servers {
     this.#commandTimeout = commandTimeout;
     this.#open = open;
     if (!isCluster(connection)) this.#only = this.at("");
-    connection.on("error", (error: unknown) => this.#blame(error, this.#where));
+    connection.on("error", (error: unknown) => {
+      // What a cluster says of itself, that no node is left, tells less than the error of the last one.
+      if (this.#only || !this.#trouble) this.#blame(error, this.#where);
+    });
     // A cluster stays ready when it loses a node.
     connection.on("node error", (error: unknown, address: string) =>
       this.#blame(error, address, this.at(address)),

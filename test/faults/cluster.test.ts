@@ -1,8 +1,11 @@
 /** On a cluster: lost connections of nodes, the question about sharded pub/sub, and what a call without an answer says. */
+import { Cluster } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { LockClient } from "../../src/index.js";
+import { failure } from "../contract/helpers.js";
 import {
   forTest,
+  freePort,
   isSharded,
   needSharded,
   ownConnections,
@@ -29,6 +32,18 @@ async function listening(own: Stage, name: string, sharded: boolean): Promise<nu
   );
   return found.flat();
 }
+
+test("where no node of a cluster answers, the cause names one [§6 cause] [B311]", async () => {
+  const port = await freePort();
+  const nodes = new Cluster([{ host: "127.0.0.1", port }], { lazyConnect: true });
+  nodes.on("error", () => {});
+  const lock = forTest(new LockClient(nodes, { commandTimeout: 1_000 })).getLock("job");
+  for (let i = 0; i < 2; i++)
+    expect(await failure(lock.lock())).toMatchObject({
+      code: "UNAVAILABLE",
+      cause: { message: expect.stringContaining(`127.0.0.1:${port}`) },
+    });
+});
 
 test.for([
   ["ERR backend is restarting", undefined],
