@@ -3,14 +3,14 @@
 
 /** The most lines (.ts and .mjs) of each folder of test/, which has no other folders. */
 const LINES = {
-  contract: 9_620,
+  contract: 9_680,
   delivery: 3_790,
   entries: 7_990,
-  faults: 3_160,
+  faults: 3_130,
   fleet: 3_560,
   interop: 3_350,
-  kinds: 5_310,
-  lua: 3_330,
+  kinds: 5_340,
+  lua: 3_290,
   simulation: 4_110,
   support: 4_080,
   topology: 1_390,
