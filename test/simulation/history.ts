@@ -91,7 +91,8 @@ class Claims {
     const { call, granted, token, heldUntil, leftAt = OPEN, overAt = OPEN, isDone } = stay;
     const { whose, invoked } = call;
     const answer = token === undefined ? { granted: true } : { granted: true, token };
-    if (this.#isSentAgain(invoked, granted)) this.#unknown(call);
+    // The first grant has lapsed by then; that of a semaphore has no end.
+    if (!this.#isNumber && this.#isSentAgain(invoked, granted)) this.#unknown(call);
     this.#add(call, whose, "acquire", { invoked, settled: granted }, answer as Answer);
     if (isDone)
       this.#add(call, whose, "release", { invoked: leftAt, settled: overAt }, { released: true } as Answer);
@@ -125,6 +126,10 @@ class Claims {
     const open = { invoked, settled: OPEN };
     this.#add(call, stranger, "acquire", open);
     this.#add(call, stranger, "release", open);
+  }
+
+  get #isNumber(): boolean {
+    return this.#schedule.kind === "semaphore" || this.#schedule.kind === "permits";
   }
 
   #isSentAgain(since: number, until: number): boolean {
