@@ -41,6 +41,9 @@ const OPEN = Number.POSITIVE_INFINITY;
  */
 const CANDID: readonly string[] = ["lock", "fenced", "semaphore"];
 
+/** Kinds of which an unknown grant that has lapsed is looked for before the known one. */
+const MUTEXES: readonly string[] = ["lock", "fenced"];
+
 /** Faults after which unanswered commands are repeated: the first may have been granted without anyone knowing. */
 const SENT_AGAIN: readonly string[] = ["drop", "cut", "restart", "failover"];
 
@@ -91,8 +94,8 @@ class Claims {
     const { call, granted, token, heldUntil, leftAt = OPEN, overAt = OPEN, isDone } = stay;
     const { whose, invoked } = call;
     const answer = token === undefined ? { granted: true } : { granted: true, token };
-    // The first grant has lapsed by then; that of a semaphore has no end.
-    if (!this.#isNumber && this.#isSentAgain(invoked, granted)) this.#unknown(call);
+    // Of other kinds a search with so many open operations takes too long.
+    if (MUTEXES.includes(this.#schedule.kind) && this.#isSentAgain(invoked, granted)) this.#unknown(call);
     this.#add(call, whose, "acquire", { invoked, settled: granted }, answer as Answer);
     if (isDone)
       this.#add(call, whose, "release", { invoked: leftAt, settled: overAt }, { released: true } as Answer);
@@ -126,10 +129,6 @@ class Claims {
     const open = { invoked, settled: OPEN };
     this.#add(call, stranger, "acquire", open);
     this.#add(call, stranger, "release", open);
-  }
-
-  get #isNumber(): boolean {
-    return this.#schedule.kind === "semaphore" || this.#schedule.kind === "permits";
   }
 
   #isSentAgain(since: number, until: number): boolean {
