@@ -1,5 +1,5 @@
--- Says which commands of the scripts the server lacks, or the user may not call. It tries each on a key that holds a text, so that a command
--- for another type fails and changes nothing. The key is gone afterwards.
+-- Says which commands of the scripts the server lacks, or the user may not call. It tries each on a key that holds a
+-- text, so that a command for another type fails and changes nothing. The key is gone afterwards.
 --
 -- KEYS
 --   probe  string  of a name that nobody uses

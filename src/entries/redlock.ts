@@ -148,8 +148,8 @@ export class Redlock extends Emitter {
 
   /**
    * Gives the lock back, and sets its `expiration` to 0.
-   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, after quit(), or if no quorum confirmed it in time. In
-   * the last case the release goes on in the background, and you may call it again
+   * @throws ExecutionError if it was lost (`cause` LOCK_LOST) or given back before, after quit(), or if no quorum confirmed
+   * it in time. In the last case the release goes on in the background, and you may call it again
    */
   async release(lock: Lock, settings?: Partial<Settings>): Promise<ExecutionResult> {
     const own = checkSettings(settings, this.settings);

@@ -27,7 +27,10 @@ export class GroupGrant implements Held {
   readonly lockName: string;
   readonly lockKey: string;
   readonly clock: Clock;
-  /** That of the hold that it nests into; of the first member, if that hold is gone already; or of the first that has granted it. */
+  /**
+   * That of the hold that it nests into, or of the first member if that hold is gone already. Where it is not nested, that of
+   * the first member that has granted it.
+   */
   readonly wireId: string;
   readonly hold: HoldRecord<GroupGrant>;
   /** Those that are granted, or may yet be, in the one order of all groups. */

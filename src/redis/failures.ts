@@ -140,11 +140,8 @@ export function finalError(
     const [, what, cure] = lack;
     const keys = forbidden.map((key) => `"${key}"`).join(", ");
     const command = script && commandIn(script, error.message);
-    const told = keys
-      ? `the user of the connection may not use ${keys}`
-      : command
-        ? `${what}, '${command}'`
-        : what;
+    const refused = command ? `${what}, '${command}'` : what;
+    const told = keys ? `the user of the connection may not use ${keys}` : refused;
     return new UnsupportedServerError(lockName, `${told}: ${message}`, cause, cure);
   }
   if (OTHER_DATA.test(message)) return new WrongDataError(lockName, cause);
